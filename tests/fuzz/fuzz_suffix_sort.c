@@ -25,14 +25,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (byte >= 0xF0) n = fz_repeat(&f, bytes, n, MOST);
         else bytes[n++] = (uint8_t)(byte & 0x3F); /* so that no byte looks like one within a character */
     }
-    uint32_t *symbols = malloc((n + 1) * sizeof *symbols), *order = NULL;
+    uint32_t *symbols = malloc((n + 1) * sizeof *symbols);
+    tk_big_block block;
     for (size_t k = 0; k < n; k++) {
         symbols[k] = bytes[k] % 8 == 7 ? (bytes[k] * UINT32_C(2654435761)) % (most + 1) : bytes[k] % (most + 1);
         wanted += symbols[k] != 0;
     }
     symbols[n] = 0;
     t.symbols = symbols, t.n = n + 1;
-    CHECK(tk_suffix_sort(&t, &order, &found) == TK_OK);
+    CHECK(tk_suffix_sort(&t, size % 16 ? NULL : "/tmp", &block, &found) == TK_OK);
+    const uint32_t *order = block.data;
     CHECK(found == wanted);
     uint8_t *seen = calloc(n + 1, 1);
     for (size_t k = 0; k < found; k++) {
@@ -43,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (order_of_two < 0) CHECK(tk_common_prefix(&t, order[k - 1], order[k]) < t.depth);
     }
     free(seen);
-    free(order);
+    tk_big_block_free(&block);
     free(symbols);
     return 0;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -12,9 +13,26 @@ from typing import Any
 
 import pytest
 
-import tokkit
-from tokkit.errors import FormatError, OptionError
-from tokkit.trainers import CountFiles, bpe, bpe_state, build_counts, train
+from tokkit.errors import CorpusError, FormatError, OptionError
+from tokkit.trainers import CountFiles, build_counts, resumable, train
+from tokkit.trainers.state_file import StateFile
+
+LONG = bool(os.environ.get("TOKKIT_LONG"))
+TRAININGS: dict[str, dict[str, Any]] = {
+    "bbpe": {},
+    "bbpe with limits": {"max_token_length": 5, "special_tokens": ["ban<"], "min_frequency": 3},
+    "bpe": {"model": "bpe"},
+    "bpe with glossaries": {"model": "bpe", "word_end": "attached", "glossaries": ["ban"], "min_frequency": 2},
+    "wordpiece": {"model": "wordpiece"},
+    "wordpiece by likelihood": {"model": "wordpiece", "score": "likelihood", "limit_alphabet": 9},
+    "wordpiece by pmi": {"model": "wordpiece", "score": "pmi", "min_frequency": 3},
+    "unigram": {"model": "unigram", "required_chars": "xyz", "num_sub_iterations": 1, "shrinking_factor": 0.9},
+    "sp-bpe": {"model": "sp-bpe", "hard_vocab_limit": False},
+}
+"""Options of all trainings that take long."""
+SIZE = 700
+SIZES = dict.fromkeys(TRAININGS, SIZE) | {"unigram": 120}
+every_training = pytest.mark.parametrize("name", TRAININGS)
 
 
 class Stopped(Exception):
@@ -27,21 +45,26 @@ def text(seed: int = 1, n: int = 4000) -> str:
     return "".join("".join(drawn.choices(syllables, k=drawn.randint(1, 6))) + drawn.choice(" \n") for _ in range(n))
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> str:
-    path = tmp_path / "corpus.txt"
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
     path.write_text(text(), encoding="utf-8")
     return str(path)
 
 
-def bytes_of(tok: tokkit.Tokenizer, folder: Path) -> bytes:
-    tok.save(folder / "t.json")
-    return (folder / "t.json").read_bytes()
+@pytest.fixture(scope="module")
+def wholes(corpus: str) -> dict[str, str]:
+    return {name: train(corpus, vocab_size=SIZES[name], **TRAININGS[name]).fingerprint() for name in TRAININGS}
+
+
+def every(name: str, n: int) -> dict[str, int]:
+    """Return how often a training is saved: rounds are fewer than merges."""
+    return {"state_every": 1 if name == "unigram" else n, "vocab_size": SIZES[name]}
 
 
 def stopped_after(n: int, monkeypatch: pytest.MonkeyPatch, source: Any, **options: Any) -> None:
     """Train until the state was saved n times."""
-    save, left = bpe_state.save, [n]
+    save, left = StateFile.save, [n]
 
     def count(*args: Any) -> None:
         save(*args)
@@ -50,126 +73,248 @@ def stopped_after(n: int, monkeypatch: pytest.MonkeyPatch, source: Any, **option
             raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(bpe_state, "save", count)
+        patch.setattr(StateFile, "save", count)
         with pytest.raises(Stopped):
             train(source, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"max_token_length": 5, "special_tokens": ["ban<"], "min_frequency": 3}])
-@pytest.mark.parametrize("stops", [1, 4, 9])
+@pytest.mark.parametrize("stops", [1, 4, 9] if LONG else [1, 6])
+@every_training
 def test_a_training_that_goes_on_gives_equal_bytes(
-    stops: int, options: dict[str, Any], corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, stops: int, corpus: str, wholes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = train(corpus, vocab_size=700, **options)
-    saved = {"state": tmp_path / "state", "state_every": 10, **options}
-    stopped_after(stops, monkeypatch, corpus, vocab_size=700, **saved)
+    saved = {"state": tmp_path / "state", **every(name, 10), **TRAININGS[name]}
+    stopped_after(stops, monkeypatch, corpus, **saved)
     os.utime(corpus, ns=(1, os.stat(corpus).st_mtime_ns))
-    made = train(corpus, vocab_size=700, resume=True, **saved)
-    assert bytes_of(made, tmp_path) == bytes_of(whole, tmp_path)
-    assert bytes_of(train(corpus, vocab_size=700, resume=True, **saved), tmp_path) == bytes_of(whole, tmp_path)
+    monkeypatch.setattr("tokkit.trainers.count_words", None)  # the text is not read again
+    assert train(corpus, resume=True, **saved).fingerprint() == wholes[name]
+    assert train(corpus, resume=True, **saved).fingerprint() == wholes[name]
+
+
+@every_training
+def test_explain_tells_all_of_a_training_that_goes_on(
+    name: str, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted: list[Any] = []
+    train(corpus, vocab_size=SIZES[name], **TRAININGS[name], **explained(name, wanted))
+    saved = {"state": tmp_path / "state", **every(name, 25), **TRAININGS[name]}
+    stopped_after(3, monkeypatch, corpus, **saved)
+    found: list[Any] = []
+    train(corpus, resume=True, **saved, **explained(name, found))
+    assert found == wanted
+
+
+def explained(name: str, told: list[Any]) -> dict[str, Any]:
+    return {} if name == "sp-bpe" else {"explain": told.append}
 
 
 def test_tokens_that_several_merges_reach_come_out_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pairs get further entries in the queue there, whose order and positions decide ids."""
-    for seed in range(8):
+    for seed in range(40 if LONG else 2):
         drawn = random.Random(seed)
         words = {"".join(drawn.choices("ab", k=drawn.randint(2, 12))): drawn.randint(1, 9) for _ in range(60)}
-        whole = train(words, vocab_size=330, pattern=None)
-        saved: dict[str, Any] = {"state": tmp_path / f"{seed}", "state_every": 1, "vocab_size": 330, "pattern": None}
-        stopped_after(drawn.randint(1, 30), monkeypatch, words, **saved)
-        assert bytes_of(train(words, resume=True, **saved), tmp_path) == bytes_of(whole, tmp_path)
+        for options in (
+            {"vocab_size": 330, "pattern": None},
+            {"vocab_size": 70, "model": "wordpiece", "min_frequency": 1},
+            {"vocab_size": 70, "model": "wordpiece", "score": "likelihood", "prefix": "a"},
+            {"vocab_size": 70, "model": "wordpiece", "score": "pmi", "prefix": ""},
+            {"vocab_size": 70, "model": "bpe"},
+            {"vocab_size": 50, "model": "sp-bpe", "hard_vocab_limit": False},
+        ):
+            whole = train(words, **options).fingerprint()
+            saved: dict[str, Any] = {"state": tmp_path / "state", "state_every": 2, **options}
+            stopped_after(drawn.randint(1, 9), monkeypatch, words, **saved)
+            assert train(words, resume=True, **saved).fingerprint() == whole
 
 
-def test_a_training_that_has_ended_goes_on_to_a_larger_vocabulary(corpus: str, tmp_path: Path) -> None:
-    build_counts(corpus, tmp_path / "counts")
-    source, state = CountFiles(tmp_path / "counts"), tmp_path / "state"
-    train(source, vocab_size=400, state=state)
-    made = train(source, vocab_size=[350, 400, 600], state=state, resume=True)
-    wanted = train(corpus, vocab_size=[350, 400, 600])
+@pytest.mark.parametrize("name", [name for name in TRAININGS if name != "unigram"])
+def test_a_training_that_has_ended_goes_on_to_a_larger_vocabulary(name: str, corpus: str, tmp_path: Path) -> None:
+    options, source, state = TRAININGS[name], corpus, tmp_path / "state"
+    train(source, vocab_size=400, state=state, **options)
+    made = train(source, vocab_size=[350, 400, 600], state=state, resume=True, **options)
+    wanted = train(corpus, vocab_size=[350, 400, 600], **options)
     assert [tok.fingerprint() for tok in made] == [tok.fingerprint() for tok in wanted]
 
 
+@every_training
 def test_words_and_positions_in_mapped_files_give_equal_bytes(
-    corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, corpus: str, wholes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    options = {**every(name, 20), "max_memory": 1, **TRAININGS[name]}
+    if options.get("model") == "bpe":
+        with pytest.raises(CorpusError, match=r"need about \S+ MB, more than max_memory"):
+            train(corpus, **options)
+        return
     (tmp_path / "mapped").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "mapped"))
-    whole = train(corpus, vocab_size=700)
-    assert bytes_of(train(corpus, vocab_size=700, max_memory=1), tmp_path) == bytes_of(whole, tmp_path)
-    saved: dict[str, Any] = {"state": tmp_path / "state", "state_every": 20, "max_memory": 1, "vocab_size": 700}
+    assert train(corpus, **options).fingerprint() == wholes[name]
+    saved = {"state": tmp_path / "state", **options}
     stopped_after(3, monkeypatch, corpus, **saved)
-    assert bytes_of(train(corpus, resume=True, **saved), tmp_path) == bytes_of(whole, tmp_path)
+    assert train(corpus, resume=True, **saved).fingerprint() == wholes[name]
+    if options.get("model") != "bpe":
+        build_counts(corpus, tmp_path / "counts", model=options.get("model", "bbpe"))
+        assert train(CountFiles(tmp_path / "counts"), **options).fingerprint() == wholes[name]
     assert not os.listdir(tmp_path / "mapped"), "the files have no names"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.raises(OSError, match="no room to map words"):
-        train(corpus, vocab_size=700, max_memory=1)
-    train(corpus, vocab_size=700, max_memory=1 << 30)
+        train(corpus, **options)
+    train(corpus, **{**options, "max_memory": 1 << 30})
 
 
-def test_without_a_state_to_resume_from_it_begins(corpus: str, tmp_path: Path) -> None:
-    made = train(corpus, vocab_size=300, state=tmp_path / "state", resume=True)
-    assert made.fingerprint() == train(corpus, vocab_size=300).fingerprint()
+@every_training
+def test_without_a_state_to_resume_from_it_begins(
+    name: str, corpus: str, wholes: dict[str, str], tmp_path: Path
+) -> None:
+    made = train(corpus, state=tmp_path / "state", resume=True, **every(name, 1000), **TRAININGS[name])
+    assert made.fingerprint() == wholes[name]
     assert (tmp_path / "state").exists()
 
 
-def test_a_state_of_another_training_is_refused(corpus: str, tmp_path: Path) -> None:
-    state = tmp_path / "state"
-    train(corpus, vocab_size=300, state=state)
-    for options in (
-        {"pattern": "cl100k"},
-        {"min_frequency": 2},
-        {"special_tokens": ["<|x|>"]},
-        {"max_token_length": 3},
-    ):
-        with pytest.raises(OptionError, match=f"of a training with {next(iter(options))} "):
-            train(corpus, vocab_size=310, state=state, resume=True, **options)
-    Path(corpus).write_text("other text", encoding="utf-8")
-    with pytest.raises(OptionError, match="of a training with source"):
-        train(corpus, vocab_size=310, state=state, resume=True)
+OTHERS: dict[str, list[dict[str, Any]]] = {
+    "bbpe": [{"pattern": "cl100k"}, {"min_frequency": 2}, {"special_tokens": ["<|x|>"]}, {"max_token_length": 3}],
+    "bpe": [{"suffix": "</x>"}, {"lowercase": True}, {"glossaries": ["low"]}],
+    "wordpiece": [{"score": "pmi"}, {"prefix": "@"}, {"strip_accents": True}, {"initial_alphabet": "q"}],
+    "unigram": [{"token_cost": 1.0}, {"seed_sentencepiece_size": 99}, {"split_digits": True}],
+    "sp-bpe": [{"character_coverage": 0.5}, {"normalization_rules": {"a": "b"}}, {"split_digits": True}],
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_state_of_another_training_is_refused(name: str, corpus: str, tmp_path: Path) -> None:
+    state, other = tmp_path / "state", tmp_path / "other.txt"
+    size = SIZES[name]
+    given = {"vocab_size": size, "state": state, **TRAININGS[name]}
+    train(corpus, **given)
+    for options in OTHERS[name]:
+        with pytest.raises(OptionError, match=rf"state is of a training with {next(iter(options))} .*, not "):
+            train(corpus, resume=True, **{**given, **options})
+    for model in set(OTHERS) - {name}:
+        with pytest.raises(OptionError, match=f"is of a training with model '{name}', not '{model}'"):
+            train(corpus, vocab_size=700, state=state, resume=True, model=model)
+    other.write_text("other text", encoding="utf-8")
+    with pytest.raises(OptionError, match=r"state is of a training on \S+corpus.txt, not on \S+other.txt$"):
+        train(other, resume=True, **given)
+    with pytest.raises(OptionError, match=r"training on \S+corpus.txt, not on a mapping of 2 words"):
+        train({"low": 1, "lower": 2}, resume=True, **given)
+    with pytest.raises(OptionError, match=r"on \S+corpus.txt, as it was before"):
+        train(corpus, resume=True, unit="file", **given)
     with pytest.raises(OptionError, match="resume needs a state"):
-        train(corpus, vocab_size=310, resume=True)
+        train(corpus, **{**given, "state": None, "resume": True})
     with pytest.raises(OptionError, match="state_every is 0"):
-        train(corpus, vocab_size=310, state=state, state_every=0)
+        train(corpus, state_every=0, **given)
 
 
-def test_a_broken_state_is_named_wherever_it_is_broken(corpus: str, tmp_path: Path) -> None:
-    state = tmp_path / "state"
-    Path(corpus).write_text(text(n=40), encoding="utf-8")
-    train(corpus, vocab_size=270, state=state)
+def test_a_state_of_other_words_or_of_changed_files_is_refused(tmp_path: Path) -> None:
+    words, state = {"low": 5, "lower": 2, "é": 1}, tmp_path / "state"
+    train(words, vocab_size=260, state=state)
+    assert train(dict(reversed(words.items())), vocab_size=260, state=state, resume=True).n_ids == 260
+    with pytest.raises(OptionError, match="of a training on a mapping of 3 words, as it was before"):
+        train({**words, "low": 6}, vocab_size=260, state=state, resume=True)
+    paths = [tmp_path / f"{k}.txt" for k in range(5)]
+    for path in paths:
+        path.write_text("low lower lowest", encoding="utf-8")
+    train(paths, vocab_size=260, state=state)
+    train(paths[::-1], vocab_size=260, state=state, resume=True)
+    with pytest.raises(OptionError, match=r"0.txt, \S+1.txt, \S+2.txt and 2 more, not on \S+0.txt, \S+1.txt$"):
+        train(paths[:2], vocab_size=260, state=state, resume=True)
+    paths[0].write_text("low lower", encoding="utf-8")
+    with pytest.raises(OptionError, match="and 2 more, as it was before"):
+        train(paths, vocab_size=260, state=state, resume=True)
+
+
+def test_a_state_of_unigram_is_of_one_size(corpus: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="a state of unigram is of one size"):
+        train(corpus, model="unigram", vocab_size=[100, 120], state=tmp_path / "state")
+    train(corpus, model="unigram", vocab_size=120, state=tmp_path / "state")
+    with pytest.raises(OptionError, match="is of a training with n_pieces 117, not 97"):
+        train(corpus, model="unigram", vocab_size=100, state=tmp_path / "state", resume=True)
+
+
+def test_models_without_merges_or_rounds_have_no_state(tmp_path: Path) -> None:
+    for model in ("word", "char", "hybrid", "sp-word", "sp-char"):
+        with pytest.raises(OptionError, match="state is not an option of the model"):
+            train({"a": 1}, model=model, state=tmp_path / "state")
+
+
+@every_training
+def test_a_broken_state_is_named_wherever_it_is_broken(name: str, tmp_path: Path) -> None:
+    state, path = tmp_path / "state", tmp_path / "corpus.txt"
+    path.write_text(text(n=40), encoding="utf-8")
+    size = {"bbpe": 270, "bbpe with limits": 270, "unigram": 40}.get(name, 60)
+    train(str(path), vocab_size=size, state=state, **TRAININGS[name])
     whole = state.read_bytes()
     drawn = random.Random(5)
-    for _ in range(120):
-        place, size = drawn.randrange(len(whole)), drawn.randrange(len(whole))
+    given = {"vocab_size": size, "state": state, "resume": True, **TRAININGS[name]}
+    for _ in range(2000 if LONG else 10):
+        place, length = drawn.randrange(len(whole)), drawn.randrange(len(whole))
         changed = whole[:place] + bytes([whole[place] ^ (1 << drawn.randrange(8))]) + whole[place + 1 :]
-        for data in (changed, whole[:size]):
+        for data in (changed, whole[:length]):
             state.write_bytes(data)
             with pytest.raises((FormatError, OptionError), match=r"state (cannot be resumed|is of a training)"):
-                train(corpus, vocab_size=280, state=state, resume=True)
+                train(str(path), **given)
     state.write_bytes(whole + b"\0")
     with pytest.raises(FormatError, match="checksum"):
-        train(corpus, vocab_size=280, state=state, resume=True)
+        train(str(path), **given)
+
+
+class FullDisk:
+    """A disk that is full after some bytes."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def __call__(self, file: Any, data: Any) -> int:
+        self.room -= len(memoryview(data).cast("B"))
+        if self.room < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return file._file.write(data)
+
+
+@every_training
+def test_a_full_disk_leaves_the_older_state(
+    name: str, corpus: str, wholes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved = {"state": tmp_path / "state", **every(name, 50), **TRAININGS[name]}
+    stopped_after(2, monkeypatch, corpus, **saved)
+    before = (tmp_path / "state").read_bytes()
+    full = FullDisk(len(before) // 2)
+    with monkeypatch.context() as patch:
+        patch.setattr("tokkit.trainers.state_file._Checked.write", lambda file, data: full(file, data))
+        with pytest.raises(OSError, match=f"{os.strerror(errno.ENOSPC)}.*state"):
+            train(corpus, resume=True, **saved)
+    assert (tmp_path / "state").read_bytes() == before
+    assert os.listdir(tmp_path) == ["state"]
+    assert train(corpus, resume=True, **saved).fingerprint() == wholes[name]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork, as on Linux and macOS")
+@every_training
 def test_a_process_that_is_killed_again_and_again_ends_with_equal_bytes(
-    corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, corpus: str, wholes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path(corpus).write_text(text(n=20_000), encoding="utf-8")
-    whole = bytes_of(train(corpus, vocab_size=1200), tmp_path)
-    options: dict[str, Any] = {"vocab_size": 1200, "state": tmp_path / "state", "state_every": 5, "threads": 1}
-    monkeypatch.setattr(bpe, "VISITS_A_SLICE", 64)
-    drawn, killed = random.Random(3), 0
-    for _ in range(12):
+    """Each run but the first begins with what the last one saved, so it loses no more than an interval."""
+    saved: dict[str, Any] = {"state": tmp_path / "state", **every(name, 20), **TRAININGS[name]}
+    monkeypatch.setattr(resumable, "VISITS_A_SLICE", 64)
+    save = StateFile.save
+
+    def slowly(*args: Any) -> None:
+        save(*args)
+        time.sleep(0.01)
+
+    monkeypatch.setattr(StateFile, "save", slowly)
+    drawn, killed, wanted = random.Random(3), 0, 40 if LONG else 2
+    for _ in range(4 * wanted):
+        if killed == wanted:
+            break
         child = os.fork()
         if not child:
             try:
-                train(corpus, resume=True, **options)
+                train(corpus, resume=True, threads=1, **saved)
             finally:
                 os._exit(0)
-        time.sleep(0.05 + drawn.random() * 0.15)
+        time.sleep(0.02 + drawn.random() * 0.08)
         os.kill(child, signal.SIGKILL)
         killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
-    made = train(corpus, resume=True, **options)
-    assert bytes_of(made, tmp_path) == whole
     assert killed, "each was done before it was killed"
-    assert sorted(os.listdir(tmp_path)) == ["corpus.txt", "state", "t.json"], "nothing else is left"
+    assert train(corpus, resume=True, **saved).fingerprint() == wholes[name]
+    assert os.listdir(tmp_path) == ["state"], "nothing else is left"

@@ -46,6 +46,7 @@ cdef extern from "train/word_cells.h" nogil:
         uint32_t tag
     ctypedef struct tk_word_counts:
         size_t longest
+        const char *folder
         uint8_t *bytes
         size_t n_bytes
         tk_counted_word *words
@@ -56,6 +57,7 @@ cdef extern from "train/word_cells.h" nogil:
 cdef class WordCounts:
     cdef tk_word_counts table
     cdef bint busy, sealed
+    cdef bytes folder
     cdef public bint cancelled
     cdef int claim(self) except -1
     cdef int claim_open(self) except -1

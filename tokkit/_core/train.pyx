@@ -1,6 +1,7 @@
 """Counted words → vocabularies: BPE, WordPiece, Unigram."""
 
 include "train/training.pxi"
+include "train/state.pxi"
 include "train/spelling.pxi"
 include "train/word_counts.pxi"
 include "train/bpe_train.pxi"

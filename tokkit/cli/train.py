@@ -110,26 +110,32 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--max-token-length", type=click.IntRange(min=2), metavar="BYTES", help="bbpe: make no token longer than this."
 )
 @click.option(
-    "--state", type=options.Writes(), metavar="FILE", help="bbpe: save the training here, while it runs and at its end."
+    "--state",
+    type=options.Writes(),
+    metavar="FILE",
+    help="bbpe, bpe, wordpiece, unigram, sp-bpe: save the training here once the text is counted, while it runs, and "
+    "at its end.",
 )
 @click.option(
     "--state-every",
     type=click.IntRange(min=1),
-    metavar="MERGES",
-    show_default="1000",
-    help="bbpe: after how many merges --state is saved.",
+    metavar="N",
+    show_default="1000; of unigram 1",
+    help="bbpe, bpe, wordpiece, unigram, sp-bpe: after how many merges, or rounds of unigram, --state is saved.",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="bbpe: go on from --state, if it is there, with equal results; also to a larger vocabulary.",
+    help="bbpe, bpe, wordpiece, unigram, sp-bpe: go on from --state, if it is there, with equal results; of all but "
+    "unigram also to a larger vocabulary.",
 )
 @click.option(
     "--max-memory",
     type=options.Bytes(),
     metavar="SIZE",
     show_default="no bound",
-    help="bbpe: keep distinct words and positions of pairs in mapped files in TMPDIR if they need more, as 4GB.",
+    help="bbpe, wordpiece, unigram, sp-bpe: keep distinct words and their places in mapped files in TMPDIR if they "
+    "need more, as 4GB. bpe: an error then.",
 )
 @click.option(
     "--score",

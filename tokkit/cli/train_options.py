@@ -3,13 +3,15 @@
 from tokkit.cli import sentencepiece_options
 
 MODELS = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
+RESUMABLE = ("bbpe", "bpe", "wordpiece", "unigram", "sp-bpe")
+"""Models whose training takes long."""
 BELONGS = {
     "pattern": ("bbpe", "bpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
-    "state": ("bbpe",),
-    "state_every": ("bbpe",),
-    "resume": ("bbpe",),
-    "max_memory": ("bbpe",),
+    "state": RESUMABLE,
+    "state_every": RESUMABLE,
+    "resume": RESUMABLE,
+    "max_memory": RESUMABLE,
     "score": ("wordpiece",),
     "limit_alphabet": ("wordpiece", "hybrid"),
     "initial_alphabet": ("wordpiece",),
@@ -35,7 +37,8 @@ GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
     "Mixtures of sources": ("weights", "temperature"),
     "Several models": ("min_frequency", "unk_token", "lowercase", "explain", "watch", "watch_text"),
-    "Byte-level BPE": ("max_token_length", "state", "state_every", "resume", "max_memory"),
+    "Trainings that take long": ("state", "state_every", "resume", "max_memory"),
+    "Byte-level BPE": ("max_token_length",),
     "WordPiece": (
         *("score", "limit_alphabet", "initial_alphabet", "prefix", "strip_accents", "handle_chinese_chars"),
         "max_input_chars_per_word",

@@ -6,14 +6,11 @@ trainer has a file.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Unpack, overload
 
 from tokkit._core.train import WordCounts
-from tokkit.corpus.paths import files_of
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
-from tokkit.corpus.shards import key, keys
 from tokkit.errors import CorpusError, OptionError
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
@@ -23,6 +20,7 @@ from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
 from tokkit.trainers.mixtures import Mixture
 from tokkit.trainers.models import MODELS, options_of
 from tokkit.trainers.options import Options, Step, integer
+from tokkit.trainers.sources import identity
 
 __all__ = [
     "MODELS",
@@ -93,8 +91,7 @@ def train(
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
       split), special_tokens=(), min_frequency=0, max_token_length=None, explain=None (a function that is called with
-      each merge, a `Step`), state=None (a file that the training is saved to), state_every=1000 (merges), resume=False,
-      max_memory=None (bytes, beyond which words and positions are in mapped files).
+      each merge, a `Step`).
     - "bpe", classic BPE over characters, the only model that depends on the order of the text: pattern="whitespace" (or
       "punctuation"), word_end="apart" ("</w>" is a separate symbol; "attached", "none"), suffix="</w>",
       special_tokens=(), unk_token=None, min_frequency=0, lowercase=False, dropout=None, glossaries=(), explain=None.
@@ -118,6 +115,10 @@ def train(
       shrinking_factor=0.75, num_sub_iterations=2, m_step="digamma" or "counts", token_cost=6.0, explain=None (told of
       each round, a `Round`). Pieces and scores but those of "unigram" are sentencepiece's own.
 
+    Trainings that take long ("bbpe", "bpe", "wordpiece", "unigram", "sp-bpe") have also state=None (a file that the
+    training is saved to), state_every=1000 (merges; of "unigram" 1, rounds), resume=False, and max_memory=None (bytes,
+    beyond which words and their places are in mapped files): see `tokkit.trainers.resumable.Resumable`.
+
     The classes of the models in `tokkit.trainers` document the order of ids.
 
     >>> tok = train(iter(["low lower lowest", "low low"]), vocab_size=258)
@@ -137,8 +138,8 @@ def train(
     with Reporter(progress) as report:
         count = training.counter()
         sampled = getattr(training, "sampled", None)
-        if hasattr(training, "source"):
-            object.__setattr__(training, "source", _identity(source))
+        if getattr(training, "state", None) is not None:
+            object.__setattr__(training, "source", identity(source, unit=unit, field=field, input_errors=input_errors))
         if getattr(training, "resumes", False):
             counts = WordCounts()
         elif isinstance(source, Mapping):
@@ -164,16 +165,6 @@ def train(
                 raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
         made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
     return made[0] if given is None else made
-
-
-def _identity(source: object) -> str | None:
-    """Return what is another if the files of a source are other files, or have changed; None for other sources."""
-    if isinstance(source, (Mixture, CountFiles)):
-        return source.identity()
-    given = [source] if isinstance(source, (str, bytes, os.PathLike)) else source
-    if not isinstance(given, (list, tuple)) or not all(isinstance(path, (str, bytes, os.PathLike)) for path in given):
-        return None
-    return key(sorted(keys(path, {}) for path in files_of(given) if path != "-"))
 
 
 def _characters(counts: WordCounts) -> dict[str | bytes, int]:

@@ -6,10 +6,9 @@ import codecs
 import logging
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +18,11 @@ from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import CorpusError, OptionError
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
-from tokkit.trainers import bpe_state
 from tokkit.trainers.counts import Counter, Reporter, by_pattern
-from tokkit.trainers.options import Step, checked_list, flag, integer
+from tokkit.trainers.options import Step, checked_list, integer
+from tokkit.trainers.resumable import Resumable, run_merges
+from tokkit.trainers.state_file import StateFile
 from tokkit.vocab import Vocab
-
-VISITS_A_SLICE = 1 << 20
-"""Pairs visited between two checks for Ctrl-C: 10 to 50 ms of work."""
 
 MEMORY_A_BYTE = 8
 """Bytes that a byte of a distinct word takes in a training: a cell, and a position in the list of a pair."""
@@ -46,15 +43,10 @@ ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByteBPE:
+class ByteBPE(Resumable):
     """The options of byte-level BPE; `pattern` is a pattern or its name, and `explain` is called with each merge.
 
-    With `state` the training is saved to this file after each `state_every` merges, and at its end; with `resume` it
-    goes on from the file, if that is there, without reading the text again. Its result is the same. A training that has
-    ended goes on to a larger vocab_size too. The other options must be equal, and so must the source where it is files.
-
-    If distinct words and the positions of pairs need more than `max_memory` bytes, they are kept in mapped files in the
-    folder for temporary files (TMPDIR), which the system writes out where memory is short. The result is the same.
+    `Resumable` has those that save the training, and bound its memory.
     """
 
     pattern: str | None = "gpt2"
@@ -62,23 +54,12 @@ class ByteBPE:
     min_frequency: int = 0
     max_token_length: int | None = None
     explain: Callable[[Step], object] | None = None
-    state: str | os.PathLike[str] | None = None
-    state_every: int = 1000
-    resume: bool = False
-    max_memory: int | None = None
-    source: str | None = field(init=False, default=None)
 
     as_text = False
+    model_name: ClassVar[str] = "bbpe"
 
     def __post_init__(self) -> None:
-        integer("state_every", self.state_every, minimum=1)
-        flag("resume", self.resume)
-        if self.max_memory is not None:
-            integer("max_memory", self.max_memory, minimum=1)
-        if self.state is None and self.resume:
-            raise OptionError("resume needs a state: give the file that the training was saved to")
-        if self.state is not None and not isinstance(self.state, (str, os.PathLike)):
-            raise OptionError(f"state is {self.state!r}; it must be the path of a file, or None")
+        self.check_resumable()
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         if self.max_token_length is not None:
@@ -99,14 +80,9 @@ class ByteBPE:
                 f"{len(self.special_tokens)} special tokens"
             )
 
-    @property
-    def resumes(self) -> bool:
-        """Whether there is a state to go on from, so that nothing must be counted."""
-        return self.resume and self.state is not None and os.path.exists(self.state)
-
-    def counter(self) -> Counter | None:
-        """Return the counter of the corpus's pretokens; None to go on from a state."""
-        return None if self.resumes else by_pattern(self.pattern)
+    def counter(self) -> Counter:
+        """Return the counter of the corpus's pretokens."""
+        return by_pattern(self.pattern)
 
     def counting(self) -> dict[str, object]:
         """Return what says which words are counted."""
@@ -125,31 +101,9 @@ class ByteBPE:
             max_token_length=self.max_token_length,
             explain=self.explain,
             report=report,
-            saved=self._saved(),
-            max_memory=self.max_memory,
+            state=self.state_file(),
+            folder_for=self.folder,
         )
-
-    def _saved(self) -> Saved | None:
-        if self.state is None:
-            return None
-        about = {
-            "pattern": self.pattern,
-            "special_tokens": list(self.special_tokens),
-            "min_frequency": self.min_frequency,
-            "max_token_length": self.max_token_length,
-            "source": self.source,
-        }
-        return Saved(os.fspath(self.state), about, self.state_every, self.resumes)
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """Where a training is saved, of what it says it is, after how many merges, and whether it goes on from there."""
-
-    path: str
-    about: Mapping[str, Any]
-    every: int
-    resumes: bool
 
 
 def train_bpe(
@@ -162,8 +116,8 @@ def train_bpe(
     max_token_length: int | None = None,
     explain: Callable[[Step], object] | None = None,
     report: Reporter | None = None,
-    saved: Saved | None = None,
-    max_memory: int | None = None,
+    state: StateFile | None = None,
+    folder_for: Callable[[int], bytes | None] = lambda needed: None,
 ) -> list[Definition]:
     """Train once to the largest of `vocab_sizes` and cut a definition of each size from it.
 
@@ -189,22 +143,20 @@ def train_bpe(
     tokens = [(text.encode(), len(text) * _is_ascii_graph(text)) for text in specials]
     tokens += [(byte, 1) for byte in ALPHABET]
     longest = min(max_token_length or sys.maxsize, sys.maxsize)
-    resumes = saved is not None and saved.resumes
-    needed = os.path.getsize(saved.path) if saved and resumes else MEMORY_A_BYTE * (counts.n_bytes + len(counts))
-    folder = None if max_memory is None or needed <= max_memory else os.fsencode(tempfile.gettempdir())
     least = min(min_frequency, (1 << 63) - 1)
+
+    def make(given: WordCounts | None, needed: int) -> BPETrainer:
+        return BPETrainer(given, tokens, largest, least, longest, folder=folder_for(needed))
+
     try:
-        trainer = BPETrainer(None if resumes else counts, tokens, largest, least, longest, folder=folder)
+        if state is not None and state.resumes:
+            trainer, _ = state.load(lambda _: make(None, os.path.getsize(state.path)))
+        else:
+            trainer = make(counts, MEMORY_A_BYTE * (counts.n_bytes + len(counts)))
     except OverflowError as error:
         raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-    if saved is None:
-        _run(trainer, minimum, largest, report)
-    else:
-        if resumes:
-            bpe_state.load(saved.path, trainer, saved.about)
-        _run(trainer, minimum, largest, report, saved)
+    run_merges(trainer, lambda: trainer.n_ids - minimum, largest - minimum, report, state)
     reached = trainer.n_ids
-    report("merge", reached - minimum, largest - minimum, always=True)
     if reached < largest:
         logger.warning("the corpus yields %d tokens, fewer than the vocab_size of %d asked for", reached, largest)
     merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
@@ -222,21 +174,6 @@ def train_bpe(
         )
         for size in vocab_sizes
     ]
-
-
-def _run(trainer: BPETrainer, minimum: int, largest: int, report: Reporter, saved: Saved | None = None) -> None:
-    """Merge to the end, and save the state on the way."""
-    report("merge", trainer.n_ids - minimum, largest - minimum, always=True)
-    # A merge counts for 8 visits at least, and so a slice has no more merges than are saved together.
-    visits = VISITS_A_SLICE if saved is None else min(VISITS_A_SLICE, 8 * saved.every)
-    at = trainer.n_ids
-    while not trainer.run(visits):
-        report("merge", trainer.n_ids - minimum, largest - minimum)
-        if saved is not None and trainer.n_ids - at >= saved.every:
-            bpe_state.save(saved.path, trainer, saved.about)
-            at = trainer.n_ids
-    if saved is not None:
-        bpe_state.save(saved.path, trainer, saved.about)
 
 
 def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArray[np.uint32]:

@@ -8,11 +8,12 @@ that depends on the order of its input.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokkit._core.train import ClassicTrainer, WordCounts
 from tokkit.decoders.bpe import BPE as BPEDecoder
@@ -22,8 +23,10 @@ from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
-from tokkit.trainers.counts import Counter, Reporter, by_words
+from tokkit.trainers.counts import MAX_TOTAL, Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
+from tokkit.trainers.resumable import Resumable
+from tokkit.trainers.state_file import Read, Sink, StateFile, read_arrays, write_arrays
 from tokkit.trainers.wordlevel import check_sizes
 from tokkit.vocab import Vocab
 
@@ -31,11 +34,76 @@ SPLITS: dict[str, Any] = {"whitespace": WhitespaceSplit, "punctuation": Bert}
 MAX_CHARACTERS = 1 << 16
 """Maximum characters of a word: each merge in it takes as many steps as it has symbols."""
 
+MEMORY_A_BYTE = 60
+MEMORY_A_WORD = 250
+"""Bytes that a byte of a distinct word, and a word, take: strings, symbols, and the lists of the words of each pair."""
+
 logger = logging.getLogger("tokkit")
 
 
+class Run:
+    """A training: the names of the tokens by their ids, and the merges (left, right, count) in their order."""
+
+    def __init__(self, first: Sequence[str], bare: str) -> None:
+        self.names, self.n_first = list(first), len(first)
+        self.ids = {name: id_ for id_, name in enumerate(self.names)}
+        self.steps: list[tuple[int, int, int]] = []
+        self._bare = bare
+        self.trainer: ClassicTrainer
+
+    def begin(self, symbols: NDArray[np.int32], ends: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Take the words as they are cut now."""
+        lengths = [len(name.removesuffix(self._bare).encode()) for name in self.names]
+        try:
+            self.trainer = ClassicTrainer(symbols, ends, counts, np.array(lengths, dtype=np.uint32))
+        except OverflowError as error:
+            raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
+
+    def name(self, left: int, right: int) -> int:
+        """Return the id of the token that a pair makes, which is new, or known."""
+        made = self.names[left] + self.names[right]
+        result = self.ids.setdefault(made, len(self.names))
+        if result == len(self.names):
+            self.names.append(made)
+        return result
+
+    def merge(self, left: int, right: int, count: int) -> None:
+        """Merge a pair wherever it stands."""
+        self.steps.append((left, right, count))
+        self.trainer.merge(left, right, self.name(left, right))
+
+    def step(self, number: int) -> Step:
+        """Return what `explain` is told of a merge."""
+        left, right, count = self.steps[number]
+        a, b = self.names[left], self.names[right]
+        return Step(a, b, a + b, float(count), count, None, None, None)
+
+    def told(self) -> Iterator[Step]:
+        """Return the merges so far."""
+        return map(self.step, range(len(self.steps)))
+
+    def save(self, file: Sink) -> None:
+        """Write the words as they are cut now, and the merges."""
+        write_arrays(file, *self.trainer.words(), np.array(self.steps, dtype=np.int64).reshape(-1))
+
+    def load(self, read: Read, size: int) -> None:
+        """Go on from what was written; ValueError if that does not fit together."""
+        symbols, ends, counts, steps = read_arrays(read, size, np.int32, np.int64, np.int64, np.int64)
+        for left, right, count in steps.reshape(-1, 3).tolist():
+            if not (0 <= left < len(self.names) and 0 <= right < len(self.names)):
+                raise ValueError("a merge is of tokens that are not there")
+            self.steps.append((left, right, count))
+            self.name(left, right)
+        if len(counts) != len(ends):
+            raise ValueError("there must be a count for each word")
+        total = np.dot(counts.astype(np.float64), np.diff(ends, prepend=0).astype(np.float64))
+        if len(counts) and (counts.min() < 1 or not total <= MAX_TOTAL):
+            raise ValueError("the counts are out of range")
+        self.begin(symbols, ends, counts)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ClassicBPE:
+class ClassicBPE(Resumable):
     """The options of classic BPE.
 
     `pattern` is "whitespace" (words are between white space) or "punctuation" (punctuation characters are words too).
@@ -44,6 +112,9 @@ class ClassicBPE:
     become one token. `dropout` is the probability with which `tokkit.sampling.subwords.Dropout` skips a merge. Without
     `unk_token`, characters that are not in the corpus get no id. Ids: special tokens, glossaries, the alphabet in the
     order of its text, then tokens in the order of their merges.
+
+    `Resumable` has the options that save the training. Its words are kept in memory, in the order of the text: if they
+    need more than `max_memory`, that is a CorpusError, which says how much.
     """
 
     pattern: str = "whitespace"
@@ -59,8 +130,10 @@ class ClassicBPE:
 
     as_text = True
     in_order = True
+    model_name: ClassVar[str] = "bpe"
 
     def __post_init__(self) -> None:
+        self.check_resumable()
         choice("pattern", self.pattern, *SPLITS)
         choice("word_end", self.word_end, "apart", "attached", "none")
         object.__setattr__(
@@ -97,80 +170,97 @@ class ClassicBPE:
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
         """Train to the largest size, and cut a definition of each from it."""
-        first = [*self.special_tokens, *self.glossaries]
+        state = self.state_file()
+        if state is not None and state.resumes:
+            run, _ = state.load(self._restored)
+        else:
+            run = self._begun(counts)
+        largest, n_first = max(sizes), run.n_first
+        if largest < n_first:
+            logger.warning(
+                "the corpus has %d characters and special tokens: more than the vocab_size of %d, so nothing is merged "
+                "and the vocabulary has all of them",
+                *(n_first, largest),
+            )
+        self._merge(run, largest, report, state)
+        if n_first + len(run.steps) and max(n_first, len(run.names)) < largest:
+            logger.warning(
+                "the corpus yields %d tokens, fewer than the vocab_size of %d asked for", len(run.names), largest
+            )
+        return [self._definition(run, size) for size in sizes]
+
+    def _begun(self, counts: WordCounts) -> Run:
+        """Return the training of the words, before its first merge."""
+        needed = MEMORY_A_BYTE * counts.n_bytes + MEMORY_A_WORD * len(counts)
+        if self.folder(needed) is not None:
+            raise CorpusError(
+                f"the words of the corpus need about {needed / 1e6:,.0f} MB, more than max_memory allows: classic BPE "
+                'keeps them in memory; use another model, such as "bbpe" or "sp-bpe", or allow as much'
+            )
         words, times = _in_order(counts)
         if (longest := max(map(len, words))) > MAX_CHARACTERS:
             raise CorpusError(
                 f"a word of the corpus has {longest:,} characters; {MAX_CHARACTERS:,} is the maximum that "
                 'classic BPE trains on: for text without spaces use another model, such as "bbpe"'
             )
+        first = [*self.special_tokens, *self.glossaries]
         spelt = [self._spell(word) for word in words]
         own = set(first)
         alphabet = sorted({symbol for word in spelt for symbol in word})
-        tokens = [*first, *(symbol for symbol in alphabet if symbol not in own)]
-        largest = max(sizes)
-        if largest < len(tokens):
-            logger.warning(
-                "the corpus has %d characters and special tokens: more than the vocab_size of %d, so nothing is merged "
-                "and the vocabulary has all of them",
-                *(len(tokens), largest),
-            )
-        steps = self._merge(tokens, spelt, times, largest, report)
-        if len(tokens) + len(steps) and max(len(tokens), _n_tokens(tokens, steps)) < largest:
-            logger.warning(
-                "the corpus yields %d tokens, fewer than the vocab_size of %d asked for",
-                *(_n_tokens(tokens, steps), largest),
-            )
-        return [self._definition(tokens, steps, size) for size in sizes]
+        run = Run([*first, *(symbol for symbol in alphabet if symbol not in own)], self._bare)
+        ids = run.ids
+        symbols = np.array([ids[symbol] for word in spelt for symbol in word], dtype=np.int32)
+        ends = np.cumsum([len(word) for word in spelt], dtype=np.int64)
+        run.begin(symbols, ends, np.array(times, np.int64))
+        return run
+
+    def _restored(self, first: Any) -> Run:
+        """Return an empty training of these first tokens."""
+        return Run([str(token) for token in first], self._bare)
+
+    @property
+    def _bare(self) -> str:
+        """The end of a token that covers no text."""
+        return self.suffix if self.word_end != "none" else ""
 
     def _spell(self, word: str) -> list[str]:
         if self.word_end == "apart":
             return [*word, self.suffix]
         return [*word[:-1], word[-1] + self.suffix] if self.word_end == "attached" else [*word]
 
-    def _merge(
-        self, tokens: Sequence[str], spelt: Sequence[Sequence[str]], times: Sequence[int], size: int, report: Reporter
-    ) -> list[tuple[str, str]]:
-        """Return the pairs that are merged, in order, until there are `size` tokens."""
-        names = list(tokens)
-        ids = {name: id_ for id_, name in enumerate(names)}
-        bare = len(self.suffix.encode()) if self.word_end != "none" else 0
-        lengths = [len(name.encode()) for name in names]
-        if bare:
-            lengths = [n - bare * name.endswith(self.suffix) for n, name in zip(lengths, names, strict=True)]
-        symbols = np.array([ids[symbol] for word in spelt for symbol in word], dtype=np.int32)
-        ends = np.cumsum([len(word) for word in spelt], dtype=np.int64)
-        try:
-            trainer = ClassicTrainer(symbols, ends, np.array(times, np.int64), np.maximum(lengths, 0).astype(np.uint32))
-        except OverflowError as error:
-            raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-        steps: dict[tuple[str, str], None] = {}
-        n_first = len(names)
-        report("merge", 0, size - n_first, always=True)
-        while len(names) < size and (best := trainer.best()) is not None:
-            left, right, count = best
-            if count < self.min_frequency:
+    def _merge(self, run: Run, size: int, report: Reporter, state: StateFile | None) -> None:
+        """Merge until there are `size` tokens."""
+        n_first = run.n_first
+        if self.explain is not None:
+            for step in run.told():
+                self.explain(step)
+        report("merge", len(run.names) - n_first, size - n_first, always=True)
+        kept = run.names[:n_first]
+        if state is not None and not state.resumes:
+            state.save(run, kept)
+        saved = len(run.steps)
+        while len(run.names) < size and (best := run.trainer.best()) is not None:
+            if best[2] < self.min_frequency:
                 break
-            name = names[left] + names[right]
+            run.merge(*best)
             if self.explain is not None:
-                self.explain(Step(names[left], names[right], name, float(count), count, None, None, None))
-            # Of a pair that is merged twice, as its parts were made anew, the first place counts.
-            steps.setdefault((names[left], names[right]))
-            result = ids.setdefault(name, len(names))
-            if result == len(names):
-                names.append(name)
-            trainer.merge(left, right, result)
-            report("merge", len(names) - n_first, size - n_first)
-        report("merge", len(names) - n_first, size - n_first, always=True)
-        return list(steps)
+                self.explain(run.step(-1))
+            report("merge", len(run.names) - n_first, size - n_first)
+            if state is not None and len(run.steps) - saved >= state.every:
+                state.save(run, kept)
+                saved = len(run.steps)
+        if state is not None:
+            state.save(run, kept)
+        report("merge", len(run.names) - n_first, size - n_first, always=True)
 
-    def _definition(self, tokens: Sequence[str], steps: Sequence[tuple[str, str]], size: int) -> Definition:
-        ids = {token: id_ for id_, token in enumerate(tokens)}
-        merges = []
-        for left, right in steps:
+    def _definition(self, run: Run, size: int) -> Definition:
+        ids = {token: id_ for id_, token in enumerate(run.names[: run.n_first])}
+        merges: dict[tuple[int, int], int] = {}
+        for left, right, _ in run.steps:
             if len(ids) >= size:
                 break
-            merges.append((ids[left], ids[right], ids.setdefault(left + right, len(ids))))
+            # Of a pair that is merged twice, as its parts were made anew, the first place counts.
+            merges.setdefault((left, right), ids.setdefault(run.names[left] + run.names[right], len(ids)))
         suffix = None if self.word_end == "none" else self.suffix
         special = {token: id_ for id_, token in enumerate(self.special_tokens)}
         added = [AddedToken(token, id_, special=True) for token, id_ in special.items()]
@@ -178,7 +268,7 @@ class ClassicBPE:
         return Definition(
             vocab=Vocab.from_list(token.encode() for token in ids),
             model=CharBPE(
-                merges=np.array(merges, dtype=np.uint32).reshape(-1, 3),
+                merges=np.array([(*pair, made) for pair, made in merges.items()], dtype=np.uint32).reshape(-1, 3),
                 dropout=self.dropout,
                 unk_token=self.unk_token,
                 end_of_word_suffix=suffix,
@@ -190,10 +280,6 @@ class ClassicBPE:
             special_tokens=special,
             added_tokens=tuple(added),
         )
-
-
-def _n_tokens(tokens: Sequence[str], steps: Sequence[tuple[str, str]]) -> int:
-    return len({*tokens, *(left + right for left, right in steps)})
 
 
 def _in_order(counts: WordCounts) -> tuple[list[str], list[int]]:

@@ -18,7 +18,7 @@ from tokkit.errors import CorpusError, OptionError
 from tokkit.escaping import show
 from tokkit.pretokenizers import patterns
 from tokkit.trainers import mixtures
-from tokkit.trainers.counts import MAX_TOTAL
+from tokkit.trainers.counts import MAX_TOTAL, WORD_MEMORY
 from tokkit.trainers.mixtures import Part
 from tokkit.trainers.options import Training
 
@@ -126,7 +126,9 @@ class CountFiles:
         return mixtures.weighted_table(runs, training)
 
     def _sum(self, files: Sequence[CountsReader], training: Training) -> WordCounts:
-        table, total = WordCounts(), 0
+        folder_for = getattr(training, "folder", None)
+        folder = folder_for(WORD_MEMORY * sum(f.totals.words for f in files)) if folder_for is not None else None
+        table, total = WordCounts(0, folder), 0
         for file in files:
             for block in file.blocks():
                 try:

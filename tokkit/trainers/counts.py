@@ -47,6 +47,10 @@ MAX_WORD_BYTES = 1 << 16
 of half its length, and training would store each of its positions."""
 
 
+WORD_MEMORY = 48
+"""Bytes that a distinct word takes in a table beside its text, with the slots that find it."""
+
+
 MAX_RAW_BYTES = 16 << 20
 """Of distinct words between white space, before they go through components: lines, where a script has no spaces."""
 

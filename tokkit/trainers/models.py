@@ -17,10 +17,10 @@ _TRAININGS = {
     "word": "wordlevel:WordTraining",
     "char": "wordlevel:CharacterTraining",
     "hybrid": "hybrid:HybridTraining",
-    "unigram": "sentencepiece:UnigramTraining",
-    "sp-bpe": "sentencepiece:BPETraining",
-    "sp-word": "sentencepiece:WordTraining",
-    "sp-char": "sentencepiece:CharacterTraining",
+    "unigram": "sentencepiece_models:UnigramTraining",
+    "sp-bpe": "sentencepiece_models:BPETraining",
+    "sp-word": "sentencepiece_models:WordTraining",
+    "sp-char": "sentencepiece_models:CharacterTraining",
 }
 MODELS = tuple(_TRAININGS)
 

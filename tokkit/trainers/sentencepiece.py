@@ -1,4 +1,4 @@
-"""Trains SentencePiece models by sentencepiece's options: Unigram, BPE, word and char."""
+"""Prepares the training of SentencePiece models by sentencepiece's options: what Unigram, BPE, word and char share."""
 
 from __future__ import annotations
 
@@ -7,32 +7,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
 from tokkit import limits
 from tokkit._core.text import Grown, Normalizer
-from tokkit._core.train import LONGEST_PIECE, PieceRules, SentencePieceBPETrainer, WordCounts
+from tokkit._core.train import LONGEST_PIECE, PieceRules, WordCounts
 from tokkit.corpus.readers import Corpus
 from tokkit.definition import Definition
 from tokkit.errors import CorpusError, OptionError
 from tokkit.normalizers.charsmap_builder import compile_rules
 from tokkit.normalizers.sentencepiece_rules import charsmap
 from tokkit.sentencepiece_model import Kind, definition_of
-from tokkit.trainers.counts import Counter, Reporter
-from tokkit.trainers.options import Round, checked_list, choice, flag, integer, number, text
+from tokkit.trainers.counts import WORD_MEMORY, Counter, Reporter
+from tokkit.trainers.options import checked_list, flag, integer, number, text
 from tokkit.trainers.sentencepiece_pieces import meta_pieces, model_of
 from tokkit.trainers.sentencepiece_sample import SampledCorpus
 from tokkit.trainers.sentencepiece_text import SPACE_MARK, Cut, LeftOut, alphabet_of, by_lines, normalized_words
-from tokkit.trainers.unigram import Rounds, train_unigram
+from tokkit.trainers.state_file import StateFile
 from tokkit.vocab import MAX_ID
 
-VISITS_A_SLICE = 1 << 20
-"""Pairs visited between two looks for Ctrl-C: 10 to 50 ms of work."""
-STEP_BELOW = 1e-4
-SCORE_STEPS = 8
-"""Scores of Unigram are multiples of 1/8 nat, so that their sums are exact in single precision too, and a .model and a
-tokenizer.json agree (formats/sentencepiece_rules.py). At 8,000 pieces that costs held-out English 0.0002 % of its
-likelihood; 1/4 costs 0.002 %."""
 _FLAGS = (
     *("add_dummy_prefix", "remove_extra_whitespaces", "split_by_unicode_script", "split_by_number", "split_digits"),
     *("split_by_whitespace", "treat_whitespace_as_suffix", "allow_whitespace_only_pieces", "byte_fallback"),
@@ -40,6 +31,19 @@ _FLAGS = (
     "allow_inconsistent_pretokenization",
 )
 _TEXTS = ("required_chars", "unk_piece", "bos_piece", "eos_piece", "pad_piece", "unk_surface")
+
+
+Learner = Callable[[int], tuple[Sequence[str], Sequence[float]]]
+"""How many pieces → pieces in the order of their ids, and their scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The words of a corpus, normalized, and its alphabet: characters and how often they occur, as `alphabet_of`."""
+
+    words: WordCounts
+    alphabet: dict[str, int]
+    folder: bytes | None = None  # for mapped files, if memory is bounded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,10 +221,27 @@ class SentencePieceTraining:
             alphabet=alphabet,
         )
 
+    def folder(self, needed: int) -> bytes | None:
+        """Return the folder for mapped files if so many bytes are over the bound, else None: there is none."""
+        return None
+
+    def state_file(self, **more: object) -> StateFile | None:
+        """Return where the training is saved: nowhere."""
+        return None
+
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
         """Train, and return a definition of each size."""
+        state = self.state_file()
+        if state is not None and state.resumes:
+            learn = self.resumed(state, sizes, report, threads)
+        else:
+            learn = self.learner(self._prepared(counts), sizes, report, threads)
+        return [self._definition(learn, size) for size in sizes]
+
+    def _prepared(self, counts: WordCounts) -> Prepared:
+        """Return the words of counted texts, which are closed by this."""
         if self.max_sentence_length is not None:
             self.left_out.tell(self.max_sentence_length)
         if not len(counts):
@@ -235,25 +256,32 @@ class SentencePieceTraining:
         )
         rules = PieceRules(self.max_sentencepiece_length) if self.kind == "word" else self.rules()
         normalizer.most = limits.current().grown_bytes
+        folder = self.folder(WORD_MEMORY * len(counts) + counts.n_bytes)
+        counts.freeze()
         try:
             cut = self.pretokenizer and Cut(self.pretokenizer, not self.allow_inconsistent_pretokenization)
-            words = normalized_words(counts, rules, normalizer, self.symbols(), cut)
+            words = normalized_words(counts, rules, normalizer, self.symbols(), cut, folder)
         except Grown as error:
             raise limits.grown(error) from None
+        counts.close()
+        words.freeze()
         coverage = math.inf if self.use_all_vocab else self.character_coverage
         alphabet = alphabet_of(words, coverage, self.required_chars)
         for piece, _ in self.meta.values():
             alphabet.pop(piece, None)
-        learn = self.learner(words, alphabet, report, threads)
-        return [self._definition(learn, size, len(alphabet)) for size in sizes]
+        return Prepared(words, alphabet, folder)
 
-    def _definition(self, learn: Learner, size: int, n_characters: int) -> Definition:
+    def check_alphabet(self, sizes: Sequence[int], n_characters: int) -> None:
+        """Raise OptionError for sizes that are too small for the characters of the corpus."""
         n_meta = len(self.meta)
-        if size < n_meta + n_characters and self.kind in ("unigram", "bpe"):
+        if min(sizes) < n_meta + n_characters:
             raise OptionError(
-                f"vocab_size is {size}; this corpus needs at least {n_meta + n_characters}: {n_characters} characters, "
-                f"which a smaller character_coverage would make fewer, and {n_meta} other pieces"
+                f"vocab_size is {min(sizes)}; this corpus needs at least {n_meta + n_characters}: {n_characters} "
+                f"characters, which a smaller character_coverage would make fewer, and {n_meta} other pieces"
             )
+
+    def _definition(self, learn: Learner, size: int) -> Definition:
+        n_meta = len(self.meta)
         pieces, scores = learn(size - n_meta)
         is_hard = self.hard_vocab_limit and not self.use_all_vocab and self.kind != "char"
         if len(pieces) < size - n_meta and is_hard:
@@ -263,138 +291,10 @@ class SentencePieceTraining:
             )
         return definition_of(model_of(self, pieces, scores, size))
 
-    def learner(self, words: WordCounts, alphabet: dict[str, int], report: Reporter, threads: int) -> Learner:
+    def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
         """Return what learns so many pieces, and says which and their scores."""
         raise OptionError("a kind of model must be chosen")
 
-
-Learner = Callable[[int], tuple[Sequence[str], Sequence[float]]]
-"""How many pieces → pieces in the order of their ids, and their scores."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class UnigramTraining(SentencePieceTraining):
-    """The options of a Unigram model: log-probabilities of pieces, found by expectation maximisation.
-
-    It begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters. Each round runs
-    `num_sub_iterations` steps and then keeps the share `shrinking_factor` of the pieces: those whose removal would cost
-    the most likelihood, plus `token_cost` nats for each additional token. `m_step` sets probabilities from expected
-    counts by "digamma", as in sentencepiece, which lowers rare pieces, or by the "counts" themselves. `explain` is
-    called with each round, a `Round`.
-
-    Pieces and scores are not those of sentencepiece: its last pruning selects pieces by score, this one always by loss,
-    and scores here are multiples of 1/8, whose sums are exact, so that a tokenizer.json gives the ids of the .model.
-    """
-
-    seed_sentencepiece_size: int = 1_000_000
-    shrinking_factor: float = 0.75
-    num_sub_iterations: int = 2
-    m_step: str = "digamma"
-    token_cost: float = 6.0
-    explain: Callable[[Round], object] | None = None
-
-    kind: ClassVar[Kind] = "unigram"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._integer("seed_sentencepiece_size", 1, MAX_ID)
-        self._integer("num_sub_iterations", 1, 1000)
-        number("shrinking_factor", self.shrinking_factor, 0, 0.99, above=True)
-        number("token_cost", self.token_cost, 0, 1000)
-        choice("m_step", self.m_step, "digamma", "counts")
-        if self.explain is not None and not callable(self.explain):
-            raise OptionError(f"explain is {self.explain!r}; it must be a function that takes a Round")
-
-    def learner(self, words: WordCounts, alphabet: dict[str, int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
-        rules = self.rules("".join(alphabet))
-        units = _units(rules, words)
-        rounds = Rounds(
-            n_seeds=self.seed_sentencepiece_size,
-            shrinking_factor=self.shrinking_factor,
-            n_steps=self.num_sub_iterations,
-            m_step=self.m_step,
-            token_cost=self.token_cost,
-            threads=threads,
-            explain=self.explain,
-        )
-
-        present = {chr(code) for code, _, _ in words.characters()}
-        absent = [c for c in alphabet if c not in present]
-
-        def learn(size: int) -> tuple[Sequence[str], Sequence[float]]:
-            pieces, scores = train_unigram(units, rules, size - len(absent), rounds, report)
-            # Required characters that the text lacks are the least likely, each a little less than the one before.
-            below = scores.min() - STEP_BELOW * np.arange(1, len(absent) + 1)
-            exact = np.rint(np.concatenate([scores, below]) * SCORE_STEPS) / SCORE_STEPS
-            return [*pieces, *absent], exact.tolist()
-
-        return learn
-
-
-@dataclass(frozen=True, kw_only=True)
-class BPETraining(SentencePieceTraining):
-    """The options of a BPE model: what merges in their order, then the characters, as sentencepiece trains it."""
-
-    kind: ClassVar[Kind] = "bpe"
-
-    def learner(self, words: WordCounts, alphabet: dict[str, int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
-        rules = self.rules("".join(alphabet))
-        units = _units(rules, words)
-
-        def learn(size: int) -> tuple[Sequence[str], Sequence[float]]:
-            n_merges = size - len(alphabet)
-            trainer = SentencePieceBPETrainer(units, "".join(alphabet), n_merges, rules)
-            report("merge", 0, n_merges, always=True)
-            while not trainer.run(VISITS_A_SLICE):
-                report("merge", trainer.n_merges, n_merges)
-            report("merge", trainer.n_merges, n_merges, always=True)
-            pieces = [*(piece.decode() for piece in trainer.pieces()), *alphabet]
-            return pieces, [-float(rank) for rank in range(len(pieces))]
-
-        return learn
-
-
-@dataclass(frozen=True, kw_only=True)
-class CharacterTraining(SentencePieceTraining):
-    """The options of a model of characters: those that occur most."""
-
-    kind: ClassVar[Kind] = "char"
-
-    def learner(self, words: WordCounts, alphabet: dict[str, int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
-        total = sum(alphabet.values())
-        return lambda size: _by_frequency(list(alphabet.items()), total, None if self.use_all_vocab else size)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordTraining(SentencePieceTraining):
-    """The options of a model of words, each with the space before it: those that occur most."""
-
-    kind: ClassVar[Kind] = "word"
-
-    def learner(self, words: WordCounts, alphabet: dict[str, int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
-        known = set(alphabet)
-        counts = [(word.decode(), count) for word, count in words.items()]
-        total = sum(count for _, count in counts)
-        found = [(word, count) for word, count in counts if known.issuperset(word)]
-        found.sort(key=lambda item: (-item[1], item[0]))
-        return lambda size: _by_frequency(found, total, None if self.use_all_vocab else size)
-
-
-def _by_frequency(
-    counts: Sequence[tuple[str, int]], total: int, size: int | None
-) -> tuple[Sequence[str], Sequence[float]]:
-    """Return the first pieces with the logarithms of their relative frequencies."""
-    kept = counts[:size]
-    # What is required and never occurs is less likely than what occurs once.
-    return [piece for piece, _ in kept], [math.log(max(count, 0.5) / max(total, 1)) for _, count in kept]
-
-
-def _units(rules: PieceRules, words: WordCounts) -> WordCounts:
-    units = rules.units(words)
-    if not len(units):
-        raise CorpusError("the corpus has no text of known characters to train on")
-    return units
+    def resumed(self, state: StateFile, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
+        """Return the same from the state of a training."""
+        raise OptionError("this model is not trained in steps, and has no state")

@@ -126,24 +126,28 @@ class Cut:
 
 
 def normalized_words(
-    texts: WordCounts, rules: PieceRules, normalizer: Normalizer, symbols: Sequence[str], cut: Cut | None = None
+    texts: WordCounts,
+    rules: PieceRules,
+    normalizer: Normalizer,
+    symbols: Sequence[str],
+    cut: Cut | None = None,
+    folder: bytes | None = None,
 ) -> WordCounts:
-    """Return the words of counted texts.
+    """Return the words of counted texts, in mapped files in a `folder`.
 
     There is a tab where one of the symbols stands, which the normalizer kept, and where `cut` cuts a line.
     """
-    blob = texts.packed()[0] if symbols else b""
-    found = [symbol for symbol in symbols if SPACE_MARK in symbol or symbol.encode() in blob]
+    found = [symbol for symbol in symbols if SPACE_MARK in symbol or texts.contains(symbol.encode())]
     if not found and cut is None:
-        return rules.words(texts, normalizer)
+        return rules.words(texts, normalizer, folder)
     by_length = sorted((symbol.encode() for symbol in symbols), key=len, reverse=True)
     pattern = re.compile(b"|".join(map(re.escape, by_length)) or b"(?!)")
-    apart = WordCounts()
+    apart = WordCounts(0, folder)
     for text, count in texts.items():
         line = pattern.sub(BOUNDARY.encode(), normalizer.normalize(text))
         apart.add_word((cut(line) if cut is not None and line else line) or BOUNDARY.encode(), count)
     as_it_is = Normalizer(b"", [], add_prefix=False, remove_extra=False, escape=True)
-    return rules.words(apart, as_it_is)
+    return rules.words(apart, as_it_is, folder)
 
 
 def alphabet_of(words: WordCounts, coverage: float, required: str) -> dict[str, int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.options import Round
+from tokkit.trainers.state_file import StateFile
 
 SLICES = 64
 """Parts that the units are counted in: between two of them Ctrl-C is looked for, and threads take them in order."""
@@ -23,6 +24,7 @@ benchmarks.bench_train_sentencepiece."""
 FLOOR = {"digamma": 0.5, "counts": 1e-12}
 """What a piece counts for that is kept whatever is expected of it: all characters are."""
 LAST_STEPS = 2
+STEP_BELOW = 1e-4
 EXAMPLES = 8
 
 
@@ -39,46 +41,96 @@ class Rounds:
     explain: Callable[[Round], object] | None = None
 
 
+@dataclass(slots=True)
+class Done:
+    """How far a training is: its rounds, pieces at the beginning, what the last round pruned, and what was told.
+
+    `absent` are the characters that are required and that the units lack.
+    """
+
+    n_first: int
+    absent: list[str] = field(default_factory=list)
+    number: int = 0
+    pruned: list[str] = field(default_factory=list)
+    told: list[Round] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, kept: Any) -> Done:
+        """Return what `asdict` made, from JSON."""
+        told = [Round(**{**told, "pruned": tuple(told["pruned"])}) for told in kept["told"]]
+        absent = [str(character) for character in kept["absent"]]
+        return cls(int(kept["n_first"]), absent, int(kept["number"]), list(kept["pruned"]), told)
+
+
 def train_unigram(
-    units: WordCounts, rules: PieceRules, n_pieces: int, rounds: Rounds, report: Reporter
+    units: WordCounts | None,
+    rules: PieceRules | None,
+    n_pieces: int,
+    rounds: Rounds,
+    report: Reporter,
+    *,
+    absent: Sequence[str] = (),
+    state: StateFile | None = None,
+    folder: bytes | None = None,
 ) -> tuple[list[str], NDArray[np.float64]]:
     """Return up to `n_pieces` pieces with their scores, the highest first; of equal ones the lesser text.
 
-    All characters of the units are among them. There are fewer where the units have no more.
+    All characters of the units, which are closed by this, are among them, and those that are `absent`, the least likely
+    ones. There are fewer where the units have no more.
+    With a `folder`, units and their lattices are in mapped files there. With a `state` each of so many rounds begins by
+    saving it; it is gone on from where it says so, without units and rules.
     """
-    trainer = UnigramTrainer(units, rules, rounds.n_seeds)
-    run = Run(trainer, rounds)
-    n_first = len(trainer)
-    n_pieces = max(n_pieces, run.n_characters)
-    report("prune", 0, n_first - n_pieces, always=True)
-    seeds = trainer.occurrences() * trainer.widths().astype(np.float64)
-    trainer.set(seeds / seeds.sum())
-    pruned: list[str] = []
-    number = 0
+    if state is not None and state.resumes:
+        trainer, kept = state.load(lambda kept: _empty(Done.of(kept), folder))
+        done = Done.of(kept)
+    else:
+        trainer = UnigramTrainer(units, rules, rounds.n_seeds, folder)
+        done = Done(len(trainer), list(absent))
+        seeds = trainer.occurrences() * trainer.widths().astype(np.float64)
+        trainer.set(seeds / seeds.sum())
+    run = Run(trainer, rounds, done.told)
+    n_first, saved = done.n_first, done.number if state is not None and state.resumes else -1
+    n_pieces = max(n_pieces - len(done.absent), run.n_characters)
+    report("prune", n_first - len(trainer), n_first - n_pieces, always=True)
     while True:
         size = len(trainer)
+        if state is not None and done.number % state.every == 0 and done.number != saved:
+            state.save(trainer, asdict(done))
         for _ in range(rounds.n_steps):
             log_likelihood = run.expect()
             run.drop_rare(n_pieces)
             run.maximize()
-        run.tell(number, size, log_likelihood, pruned)
+        run.tell(done.number, size, log_likelihood, done.pruned)
         report("prune", n_first - len(trainer), n_first - n_pieces, always=True)
         if len(trainer) <= n_pieces:
             break
-        pruned = run.prune(max(n_pieces, int(rounds.shrinking_factor * len(trainer))))
+        done.pruned = run.prune(max(n_pieces, int(rounds.shrinking_factor * len(trainer))))
         run.maximize()
-        number += 1
+        done.number += 1
     for _ in range(LAST_STEPS):
         run.expect()
         run.maximize()
-    return run.result()
+    pieces, scores = run.result()
+    # Each a little less than the one before.
+    below = scores.min() - STEP_BELOW * np.arange(1, len(done.absent) + 1)
+    return [*pieces, *done.absent], np.concatenate([scores, below])
+
+
+def _empty(_: Done, folder: bytes | None) -> UnigramTrainer:
+    """Return a trainer that is to be loaded."""
+    return UnigramTrainer(None, None, 0, folder)
 
 
 class Run:
     """A trainer with what its last expectation gave."""
 
-    def __init__(self, trainer: UnigramTrainer, rounds: Rounds) -> None:
+    def __init__(self, trainer: UnigramTrainer, rounds: Rounds, told: list[Round] | None = None) -> None:
+        """Tell of the rounds that were before once more."""
         self.trainer, self.rounds = trainer, rounds
+        self.told = [] if told is None else told
+        for before in self.told:
+            if rounds.explain is not None:
+                rounds.explain(before)
         self.n_characters = int(np.count_nonzero(trainer.widths() == 1))
         self.expected: NDArray[np.float64] = np.zeros(0)
         self.scores: NDArray[np.float64] = np.zeros(0)
@@ -142,16 +194,18 @@ class Run:
         order = np.argsort(-losses, kind="stable")
         kept = np.zeros(n, dtype=np.bool_)
         kept[order[:size]] = True
-        examples = order[size : size + EXAMPLES].tolist() if self.rounds.explain is not None else []
-        pieces = trainer.pieces() if examples else []
+        # Those that nobody asks for now may be told of when the training goes on.
+        examples = order[size : size + EXAMPLES].tolist()
+        pieces = trainer.pieces(examples)
         self.keep(kept)
-        return [pieces[i] for i in examples]
+        return pieces
 
     def tell(self, number: int, size: int, log_likelihood: float, pruned: list[str]) -> None:
-        """Call `explain` with a round."""
+        """Keep what a round was, and call `explain` with it."""
+        tokens = float(self.expected.sum())
+        self.told.append(Round(number, size, len(self.trainer), log_likelihood, tokens, tuple(pruned)))
         if self.rounds.explain is not None:
-            tokens = float(self.expected.sum())
-            self.rounds.explain(Round(number, size, len(self.trainer), log_likelihood, tokens, tuple(pruned)))
+            self.rounds.explain(self.told[-1])
 
     def result(self) -> tuple[list[str], NDArray[np.float64]]:
         """Return pieces and scores in order."""

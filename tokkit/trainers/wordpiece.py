@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,22 +20,23 @@ from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as Normalizer
 from tokkit.postprocessors.template import Template
 from tokkit.pretokenizers.bert import Bert as Pretokenizer
-from tokkit.trainers.bpe import tell_merges
+from tokkit.trainers.bpe import MEMORY_A_BYTE, tell_merges
 from tokkit.trainers.counts import MAX_WORD_BYTES, Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
+from tokkit.trainers.resumable import Resumable, run_merges
 from tokkit.vocab import Vocab
 
-VISITS_A_SLICE = 1 << 20
-"""Pairs visited between two looks for Ctrl-C: 10 to 50 ms of work."""
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SCORES = ("frequency", "likelihood", "pmi")
 MAX_COUNT = (1 << 63) - 1
+SCORED_MEMORY_A_BYTE = 24
+"""Bytes that a byte of a distinct word takes by the scores: a cell, and two places of pairs. By frequency as in BPE."""
 
 logger = logging.getLogger("tokkit")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordPieceTraining:
+class WordPieceTraining(Resumable):
     """The options of WordPiece, and its training.
 
     Ids: special tokens; the characters, by code point; with the prefix, the characters that occur inside words, first
@@ -74,8 +76,10 @@ class WordPieceTraining:
     explain: Callable[[Step], object] | None = None
 
     as_text = True
+    model_name: ClassVar[str] = "wordpiece"
 
     def __post_init__(self) -> None:
+        self.check_resumable()
         choice("score", self.score, *SCORES)
         tokens = checked_list("special_tokens", "special token", self.special_tokens)
         with_unknown(tokens, text("unk_token", self.unk_token))
@@ -134,15 +138,7 @@ class WordPieceTraining:
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
         """Train, and return a definition of each size."""
-        tokens, spelling = self._symbols(counts)
-        minimum = len(tokens)
-        if min(sizes) < minimum:
-            raise OptionError(
-                f"vocab_size is {min(sizes)}; this corpus needs at least {minimum}: {len(self.special_tokens)} special "
-                f"tokens, and its characters with and without {self.prefix!r}, which a smaller limit_alphabet would "
-                "make fewer"
-            )
-        trainer = self._run(counts, tokens, spelling, max(sizes), report)
+        trainer = self._run(counts, sizes, report)
         blob, packed = trainer.tokens()
         offsets = np.concatenate(([0], np.frombuffer(packed, dtype=np.uint64).astype(np.int64)))
         if self.explain is not None:
@@ -186,24 +182,45 @@ class WordPieceTraining:
         tokens = [(token.encode(), len(token.removeprefix(self.prefix)) or len(token)) for token in ids]
         return tokens, Spelling(spelt, self.prefix.encode())
 
-    def _run(
-        self, counts: WordCounts, tokens: list[tuple[bytes, int]], spelling: Spelling, size: int, report: Reporter
-    ) -> BPETrainer | WordPieceTrainer:
-        minimum = min(self.min_frequency, MAX_COUNT)
-        trainer: BPETrainer | WordPieceTrainer
+    def _run(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> BPETrainer | WordPieceTrainer:
+        """Return the trainer at the end, of the words or of the state."""
+        state = self.state_file()
         try:
-            if self.score == "frequency":
-                trainer = BPETrainer(counts, tokens, size, minimum, sys.maxsize, spelling)
+            if state is not None and state.resumes:
+                prefix = self.prefix.encode()
+                trainer, kept = state.load(lambda kept: self._trainer(None, _tokens(kept), Spelling([], prefix), sizes))
+                tokens = _tokens(kept)
             else:
-                trainer = WordPieceTrainer(counts, tokens, size, max(minimum, 1), spelling, self.score == "likelihood")
+                tokens, spelling = self._symbols(counts)
+                trainer = self._trainer(counts, tokens, spelling, sizes)
         except OverflowError as error:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
-        total = size - len(tokens)
-        report("merge", 0, total, always=True)
-        while not trainer.run(VISITS_A_SLICE):
-            report("merge", trainer.n_ids - len(tokens), total)
-        report("merge", trainer.n_ids - len(tokens), total, always=True)
+        kept = [[token.decode(), width] for token, width in tokens]
+        n_first = len(tokens)
+        run_merges(trainer, lambda: trainer.n_ids - n_first, max(sizes) - n_first, report, state, kept)
         return trainer
+
+    def _trainer(
+        self, counts: WordCounts | None, tokens: list[tuple[bytes, int]], spelling: Spelling, sizes: Sequence[int]
+    ) -> BPETrainer | WordPieceTrainer:
+        """Return the trainer of the words, or without words an empty one."""
+        if min(sizes) < len(tokens):
+            raise OptionError(
+                f"vocab_size is {min(sizes)}; this corpus needs at least {len(tokens)}: {len(self.special_tokens)} "
+                f"special tokens, and its characters with and without {self.prefix!r}, which a smaller limit_alphabet "
+                "would make fewer"
+            )
+        minimum = min(self.min_frequency, MAX_COUNT)
+        by_frequency = self.score == "frequency"
+        if counts is None:
+            needed = os.path.getsize(self.state or "")
+        else:
+            needed = (MEMORY_A_BYTE if by_frequency else SCORED_MEMORY_A_BYTE) * (counts.n_bytes + len(counts))
+        folder = self.folder(needed)
+        if by_frequency:
+            return BPETrainer(counts, tokens, max(sizes), minimum, sys.maxsize, spelling, folder)
+        by_gain = self.score == "likelihood"
+        return WordPieceTrainer(counts, tokens, max(sizes), max(minimum, 1), spelling, by_gain, folder)
 
     def _explain(self, trainer: BPETrainer | WordPieceTrainer, vocab: Vocab) -> None:
         """Call `explain` with each merge, in order."""
@@ -217,6 +234,11 @@ class WordPieceTraining:
             count, left_count, right_count, total = row[3:]
             value = score(count, left_count, right_count, total, row[0] == row[1])
             tell(Step(left, right, token, value, count, left_count, right_count, total))
+
+
+def _tokens(kept: Any) -> list[tuple[bytes, int]]:
+    """Return the first tokens, each with the number of its symbols, as a state has them."""
+    return [(token.encode(), width) for token, width in kept]
 
 
 def gain(count: int, left_count: int, right_count: int, total: int, same: bool) -> float:

@@ -26,9 +26,6 @@ cdef extern from "train/bpe_state.h" nogil:
     enum:
         TK_STATE_SIZES
         TK_STATE_ARRAYS
-    ctypedef struct tk_state_array:
-        void *data
-        size_t n
     void tk_bpe_state_sizes(const tk_bpe_trainer *, uint64_t *sizes)
     void tk_bpe_state_arrays(const tk_bpe_trainer *, tk_state_array *)
     size_t tk_bpe_state_positions(
@@ -123,7 +120,6 @@ cdef class BPETrainer(Training):
         """Write the state to a binary file: sizes and arrays, in the order and the types of this machine."""
         cdef tk_state_array arrays[TK_STATE_ARRAYS]
         cdef size_t level = 0, entry = 0, at = 0, n = 1
-        cdef size_t i
         sizes = bytearray(TK_STATE_SIZES * sizeof(uint64_t))
         room = bytearray(POSITIONS_AT_ONCE * sizeof(uint32_t))
         self.claim()
@@ -131,9 +127,7 @@ cdef class BPETrainer(Training):
             tk_bpe_state_sizes(self.trainer, <uint64_t *> <char *> sizes)
             file.write(sizes)
             tk_bpe_state_arrays(self.trainer, arrays)
-            for i in range(<size_t> TK_STATE_ARRAYS):
-                if arrays[i].n:
-                    file.write(memoryview(<uint8_t[:arrays[i].n]> arrays[i].data))
+            write_arrays(file, arrays, TK_STATE_ARRAYS)
             while n:
                 n = tk_bpe_state_positions(
                     self.trainer, &level, &entry, &at, <uint32_t *> <char *> room, POSITIONS_AT_ONCE
@@ -144,35 +138,21 @@ cdef class BPETrainer(Training):
 
     def load(self, read, size_t size):
         """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
-        cdef tk_state_array arrays[TK_STATE_ARRAYS + 1]
-        cdef size_t i, total = 0
+        cdef tk_state_array arrays[TK_STATE_ARRAYS]
+        cdef tk_state_array positions
+        cdef size_t total = 0
         cdef int status
-        sizes = bytearray(TK_STATE_SIZES * sizeof(uint64_t))
         self.claim()
         try:
-            read(sizes)
-            for i in range(<size_t> TK_STATE_SIZES):
-                if (<uint64_t *> <char *> sizes)[i] > size:
-                    raise ValueError("the sizes are too large")
+            sizes = read_sizes(read, TK_STATE_SIZES, size)
             checked(tk_bpe_state_begin(self.trainer, <const uint64_t *> <char *> sizes))
             tk_bpe_state_arrays(self.trainer, arrays)
-            for i in range(<size_t> TK_STATE_ARRAYS + 1):
-                if i == <size_t> TK_STATE_ARRAYS:
-                    checked(tk_bpe_state_lists(self.trainer, &arrays[i]))
-                total += arrays[i].n
-                if total > size:
-                    raise ValueError("the arrays are too large")
-                if arrays[i].n:
-                    read(memoryview(<uint8_t[:arrays[i].n]> arrays[i].data))
+            read_arrays(read, arrays, TK_STATE_ARRAYS, &total, size)
+            checked(tk_bpe_state_lists(self.trainer, &positions))
+            read_arrays(read, &positions, 1, &total, size)
             with nogil:
                 status = tk_bpe_state_end(self.trainer)
             checked(status)
             self.done = False
         finally:
             self.release()
-
-
-cdef int checked(int status) except -1:
-    if status == TK_BAD_INPUT:
-        raise ValueError("the arrays do not fit together")
-    return check(status)

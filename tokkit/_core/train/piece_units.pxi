@@ -59,12 +59,15 @@ cdef class PieceRules:
         free(characters)
         return bool(found)
 
-    def words(self, WordCounts texts not None, Normalizer normalizer not None):
-        """Return the words of the texts (valid UTF-8) as the normalizer leaves them, and how often each occurs."""
+    def words(self, WordCounts texts not None, Normalizer normalizer not None, bytes folder=None):
+        """Return the words of the texts (valid UTF-8) as the normalizer leaves them, and how often each occurs.
+
+        With a `folder` they are in mapped files there.
+        """
         cdef tk_sp_text out
         cdef size_t i
         cdef int status = TK_OK
-        cdef WordCounts words = WordCounts()
+        cdef WordCounts words = WordCounts(0, folder)
         memset(&out, 0, sizeof(out))
         out.most = normalizer.most
         texts.claim()
@@ -86,10 +89,13 @@ cdef class PieceRules:
         check(status)
         return words
 
-    def units(self, WordCounts words not None):
-        """Return the parts of the words (valid UTF-8) that no piece joins, and how often each occurs."""
+    def units(self, WordCounts words not None, bytes folder=None):
+        """Return the parts of the words (valid UTF-8) that no piece joins, and how often each occurs.
+
+        With a `folder` they are in mapped files there.
+        """
         cdef int status
-        cdef WordCounts units = WordCounts()
+        cdef WordCounts units = WordCounts(0, folder)
         words.claim()
         with nogil:
             status = tk_piece_units(&self.kinds, &words.table, &units.table)

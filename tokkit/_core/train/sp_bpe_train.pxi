@@ -8,40 +8,56 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 cdef extern from "train/sp_bpe_train.h" nogil:
     ctypedef struct tk_sp_bpe_trainer:
         pass
-    tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces)
+    tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces, const tk_piece_kinds *, const char *folder)
     void tk_sp_bpe_trainer_free(tk_sp_bpe_trainer *)
     int tk_sp_bpe_trainer_character(tk_sp_bpe_trainer *, uint32_t character)
-    int tk_sp_bpe_trainer_units(
-        tk_sp_bpe_trainer *, const tk_word_counts *, const tk_spelling *, const tk_piece_kinds *
-    )
+    int tk_sp_bpe_trainer_units(tk_sp_bpe_trainer *, const tk_word_counts *, const tk_spelling *)
     int tk_sp_bpe_trainer_run(tk_sp_bpe_trainer *, size_t budget, int *done)
     size_t tk_sp_bpe_trainer_merges(const tk_sp_bpe_trainer *, const int64_t **counts)
     const uint8_t *tk_sp_bpe_trainer_tokens(const tk_sp_bpe_trainer *, const uint64_t **ends, size_t *n)
+    enum:
+        TK_SP_BPE_SIZES
+        TK_SP_BPE_ARRAYS
+    void tk_sp_bpe_state_sizes(const tk_sp_bpe_trainer *, uint64_t *sizes)
+    void tk_sp_bpe_state_arrays(const tk_sp_bpe_trainer *, tk_state_array *)
+    int tk_sp_bpe_state_begin(tk_sp_bpe_trainer *, const uint64_t *sizes)
+    int tk_sp_bpe_state_end(tk_sp_bpe_trainer *)
 
 
 cdef class SentencePieceBPETrainer(Training):
     """Training in slices, to `n_pieces` merges; `alphabet` has the characters of all units, each once.
 
-    A training is one thread's at a time.
+    `units` is closed by this; with None the training goes on from a state (`load`). With a `folder` units and places
+    are in mapped files there. A training is one thread's at a time.
     """
 
     cdef tk_sp_bpe_trainer *trainer
-    cdef PieceRules rules  # read as long as this lives
+    cdef PieceRules rules  # read as long as this lives, and the folder
+    cdef bytes folder
 
-    def __cinit__(self, WordCounts units not None, str alphabet not None, size_t n_pieces, PieceRules rules not None):
+    def __cinit__(self, WordCounts units, str alphabet not None, size_t n_pieces, PieceRules rules not None,
+                  bytes folder=None):
         cdef int status
+        cdef const char *mapped = NULL
         cdef Spelling spelling = Spelling([(c, id_, id_) for id_, c in enumerate(alphabet)], b"")
         if len(set(alphabet)) != len(alphabet):
             raise ValueError("a character of the alphabet is given twice")
-        self.rules = rules
-        self.trainer = tk_sp_bpe_trainer_new(n_pieces)
+        self.rules, self.folder = rules, folder
+        if folder is not None:
+            mapped = folder
+        self.trainer = tk_sp_bpe_trainer_new(n_pieces, &rules.kinds, mapped)
         if self.trainer is NULL:
             raise MemoryError()
         for character in alphabet:
             check(tk_sp_bpe_trainer_character(self.trainer, ord(character)))
-        units.claim()
+        if units is None:
+            self.done = True  # until it is loaded
+            return
+        units.claim_open()
         with nogil:
-            status = tk_sp_bpe_trainer_units(self.trainer, &units.table, &spelling.table, &rules.kinds)
+            units.seal()
+            status = tk_sp_bpe_trainer_units(self.trainer, &units.table, &spelling.table)
+            units.empty()
         units.release()
         check(status)
 
@@ -76,3 +92,34 @@ cdef class SentencePieceBPETrainer(Training):
             PyBytes_FromStringAndSize(<const char *> packed + ends[i - 1], ends[i] - ends[i - 1])
             for i in range(n - n_merges, n)
         ]
+
+    def save(self, file):
+        """Write the state to a binary file: sizes and arrays, in the order and the types of this machine."""
+        cdef tk_state_array arrays[TK_SP_BPE_ARRAYS]
+        sizes = bytearray(TK_SP_BPE_SIZES * sizeof(uint64_t))
+        self.claim()
+        try:
+            tk_sp_bpe_state_sizes(self.trainer, <uint64_t *> <char *> sizes)
+            file.write(sizes)
+            tk_sp_bpe_state_arrays(self.trainer, arrays)
+            write_arrays(file, arrays, TK_SP_BPE_ARRAYS)
+        finally:
+            self.release()
+
+    def load(self, read, size_t size):
+        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        cdef tk_state_array arrays[TK_SP_BPE_ARRAYS]
+        cdef size_t total = 0
+        cdef int status
+        self.claim()
+        try:
+            sizes = read_sizes(read, TK_SP_BPE_SIZES, size)
+            checked(tk_sp_bpe_state_begin(self.trainer, <const uint64_t *> <char *> sizes))
+            tk_sp_bpe_state_arrays(self.trainer, arrays)
+            read_arrays(read, arrays, TK_SP_BPE_ARRAYS, &total, size)
+            with nogil:
+                status = tk_sp_bpe_state_end(self.trainer)
+            checked(status)
+            self.done = False
+        finally:
+            self.release()

@@ -7,7 +7,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
 
 cdef extern from "base.h" nogil:
-    int TK_NO_MEMORY
+    int TK_NO_MEMORY, TK_BAD_INPUT
 
 cdef extern from "train/big_blocks.h" nogil:
     int TK_NO_DISK

@@ -1,7 +1,7 @@
 # Trains Unigram by EM on counted units, without the GIL.
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
@@ -26,6 +26,7 @@ cdef extern from "train/unigram_train.h" nogil:
         size_t n_pieces
         int scale
         int log_scale
+        const char *folder
     ctypedef struct tk_unigram_sums:
         int64_t log_likelihood
         int64_t n_failed
@@ -36,6 +37,13 @@ cdef extern from "train/unigram_train.h" nogil:
     int tk_unigram_trainer_keep(tk_unigram_trainer *, const uint8_t *)
     int tk_unigram_trainer_expect(const tk_unigram_trainer *, size_t, size_t, int64_t *, tk_unigram_sums *)
     int tk_unigram_trainer_losses(const tk_unigram_trainer *, size_t, size_t, const double *, double, double, double *)
+    enum:
+        TK_UNIGRAM_SIZES
+        TK_UNIGRAM_ARRAYS
+    void tk_unigram_state_sizes(const tk_unigram_trainer *, uint64_t *sizes)
+    void tk_unigram_state_arrays(const tk_unigram_trainer *, tk_state_array *)
+    int tk_unigram_state_begin(tk_unigram_trainer *, const uint64_t *sizes)
+    int tk_unigram_state_end(tk_unigram_trainer *)
 
 LONGEST_PIECE = TK_LONGEST_PIECE
 
@@ -43,19 +51,31 @@ LONGEST_PIECE = TK_LONGEST_PIECE
 cdef class UnigramTrainer:
     """The pieces of counted units: all characters and the best `most` substrings, and their expected counts.
 
-    Nothing but `set` and `keep` changes it; while either runs, no other call may.
+    `units` is closed by this; with None the training goes on from a state (`load`). With a `folder` all that grows
+    with the units is in mapped files there. Nothing but `set`, `keep` and `load` changes it; while one of them runs, no
+    other call may.
     """
 
     cdef tk_unigram_trainer t
+    cdef bytes folder
 
-    def __cinit__(self, WordCounts units not None, PieceRules rules not None, size_t most):
+    def __cinit__(self, WordCounts units, PieceRules rules, size_t most, bytes folder=None):
         cdef int status
         memset(&self.t, 0, sizeof(self.t))
+        self.folder = folder  # which the trainer points into
+        if folder is not None:
+            self.t.folder = folder
+        if units is None:
+            return
+        if rules is None:
+            raise ValueError("units are cut by rules")
         if not 0 < rules.kinds.rules.max_length <= <uint32_t> TK_LONGEST_PIECE:
             raise ValueError("max_length is out of range")
-        units.claim()
+        units.claim_open()
         with nogil:
+            units.seal()
             status = tk_unigram_trainer_units(&self.t, &units.table, rules.kinds.rules.max_length)
+            units.empty()
         units.release()
         check(status)
         with nogil:
@@ -106,11 +126,13 @@ cdef class UnigramTrainer:
             view[i] = self.t.widths[i]
         return found
 
-    def pieces(self):
-        """Return the pieces, those of one character first."""
+    def pieces(self, list numbers=None):
+        """Return the pieces, those of one character first, or only those of some numbers."""
         cdef size_t i, k
         found = []
-        for i in range(self.t.n_pieces):
+        for i in range(self.t.n_pieces) if numbers is None else numbers:
+            if i >= self.t.n_pieces:
+                raise IndexError("there is no such piece")
             found.append("".join([
                 chr(self.t.codes[self.t.text.symbols[self.t.at[i] + k] - 1]) for k in range(self.t.widths[i])
             ]))
@@ -161,3 +183,25 @@ cdef class UnigramTrainer:
         with nogil:
             status = tk_unigram_trainer_losses(&self.t, start, stop, &expected[0], total, token_cost, &losses[0])
         check(status)
+
+    def save(self, file):
+        """Write the state to a binary file: sizes and arrays, in the order and the types of this machine."""
+        cdef tk_state_array arrays[TK_UNIGRAM_ARRAYS]
+        sizes = bytearray(TK_UNIGRAM_SIZES * sizeof(uint64_t))
+        tk_unigram_state_sizes(&self.t, <uint64_t *> <char *> sizes)
+        file.write(sizes)
+        tk_unigram_state_arrays(&self.t, arrays)
+        write_arrays(file, arrays, TK_UNIGRAM_ARRAYS)
+
+    def load(self, read, size_t size):
+        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        cdef tk_state_array arrays[TK_UNIGRAM_ARRAYS]
+        cdef size_t total = 0
+        cdef int status
+        sizes = read_sizes(read, TK_UNIGRAM_SIZES, size)
+        checked(tk_unigram_state_begin(&self.t, <const uint64_t *> <char *> sizes))
+        tk_unigram_state_arrays(&self.t, arrays)
+        read_arrays(read, arrays, TK_UNIGRAM_ARRAYS, &total, size)
+        with nogil:
+            status = tk_unigram_state_end(&self.t)
+        checked(status)

@@ -5,7 +5,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.string cimport memchr, memcmp, memset
 
 from tokkit._core.align cimport TK_NO_TOKEN, AlignedText, tk_aligned, tk_aligned_span
 from tokkit._core.split cimport split_of
@@ -14,9 +14,6 @@ from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa
 
 cdef extern from "text/utf8.h" nogil:
     uint32_t tk_utf8_decode(const uint8_t *, unsigned *)
-
-cdef extern from "base.h" nogil:
-    int TK_BAD_INPUT
 
 cdef extern from "train/word_counts.h" nogil:
     ctypedef struct tk_documents:
@@ -43,12 +40,16 @@ cdef class WordCounts:
     """A table of words (bytes) and how often each occurred.
 
     It is one thread's at a time: a call while another runs is RuntimeError. `cancelled` alone may be set always.
-    Words of over `longest` bytes are counted in parts of so many, or few less: whole characters. 0 is no bound.
+    Words of over `longest` bytes are counted in parts of so many, or few less: whole characters. 0 is no bound. With a
+    `folder` the words are in mapped files there.
     """
 
-    def __cinit__(self, size_t longest=0):
+    def __cinit__(self, size_t longest=0, bytes folder=None):
         memset(&self.table, 0, sizeof(self.table))
         self.table.longest = longest
+        self.folder = folder  # which the table points into
+        if folder is not None:
+            self.table.folder = folder
 
     def __dealloc__(self):
         tk_word_counts_free(&self.table)
@@ -78,6 +79,19 @@ cdef class WordCounts:
 
     cdef void empty(self) noexcept nogil:
         tk_word_counts_free(&self.table)
+
+    def freeze(self):
+        """Count no more, and give back the memory that finds words; they can still be read."""
+        self.claim()
+        self.seal()
+        self.release()
+
+    def close(self):
+        """Give the memory back; no words are left, and none can be added."""
+        self.claim()
+        self.seal()
+        self.empty()
+        self.release()
 
     def __len__(self):
         self.claim()
@@ -202,6 +216,28 @@ cdef class WordCounts:
             return blob, bytes(packed[:half]), bytes(packed[half:])
         finally:
             self.release()
+
+    def contains(self, bytes text not None):
+        """Whether the bytes are in the words, joined as they came: in one of them, or perhaps across two."""
+        cdef const uint8_t *wanted = <const uint8_t *> <const char *> text
+        cdef const uint8_t *p = NULL
+        cdef const uint8_t *end
+        cdef size_t n = len(text)
+        cdef bint found = False
+        if not n:
+            raise ValueError("the text is empty")
+        self.claim()
+        with nogil:
+            if self.table.n_bytes >= n:
+                p, end = self.table.bytes, self.table.bytes + (self.table.n_bytes - n + 1)
+                while not found:
+                    p = <const uint8_t *> memchr(p, wanted[0], end - p)
+                    if p == NULL:
+                        break
+                    found = memcmp(p, wanted, n) == 0
+                    p += 1
+        self.release()
+        return found
 
     def characters(self):
         """Return (code point, how often it occurs, places in distinct words but for their first) of each character.

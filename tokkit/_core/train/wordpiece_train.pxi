@@ -18,6 +18,7 @@ cdef extern from "train/wordpiece_train.h" nogil:
         int64_t min_frequency
         size_t n_prefix
         tk_pair_score score
+        const char *folder
     tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits)
     void tk_wordpiece_trainer_free(tk_wordpiece_trainer *)
     int tk_wordpiece_trainer_token(tk_wordpiece_trainer *, const uint8_t *, size_t, uint32_t width)
@@ -25,6 +26,13 @@ cdef extern from "train/wordpiece_train.h" nogil:
     int tk_wordpiece_trainer_run(tk_wordpiece_trainer *, size_t budget, int *done)
     const tk_scored_merge *tk_wordpiece_trainer_merges(const tk_wordpiece_trainer *, size_t *n)
     const uint8_t *tk_wordpiece_trainer_tokens(const tk_wordpiece_trainer *, const uint64_t **ends, size_t *n)
+    enum:
+        TK_WORDPIECE_SIZES
+        TK_WORDPIECE_ARRAYS
+    void tk_wordpiece_state_sizes(const tk_wordpiece_trainer *, uint64_t *sizes)
+    void tk_wordpiece_state_arrays(const tk_wordpiece_trainer *, tk_state_array *)
+    int tk_wordpiece_state_begin(tk_wordpiece_trainer *, const uint64_t *sizes)
+    int tk_wordpiece_state_end(tk_wordpiece_trainer *)
 
 
 cdef class WordPieceTrainer(Training):
@@ -34,9 +42,10 @@ cdef class WordPieceTrainer(Training):
     """
 
     cdef tk_wordpiece_trainer *trainer
+    cdef bytes folder
 
-    def __cinit__(self, WordCounts counts not None, list tokens not None, size_t vocab_size, int64_t min_frequency,
-                  Spelling spelling not None, bint by_gain):
+    def __cinit__(self, WordCounts counts, list tokens not None, size_t vocab_size, int64_t min_frequency,
+                  Spelling spelling not None, bint by_gain, bytes folder=None):
         cdef tk_wordpiece_limits limits
         cdef const char *p
         cdef int status
@@ -45,12 +54,19 @@ cdef class WordPieceTrainer(Training):
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.n_prefix = vocab_size, min_frequency, len(spelling.prefix)
         limits.score = TK_SCORE_GAIN if by_gain else TK_SCORE_PMI
+        self.folder = folder  # which the trainer points into
+        limits.folder = NULL
+        if folder is not None:
+            limits.folder = folder
         self.trainer = tk_wordpiece_trainer_new(limits)
         if self.trainer is NULL:
             raise MemoryError()
         for token, width in tokens:
             p = <const char *> (<bytes> token)
             check(tk_wordpiece_trainer_token(self.trainer, <const uint8_t *> p, len(token), width))
+        if counts is None:
+            self.done = True  # until it is loaded
+            return
         counts.claim_open()
         with nogil:
             counts.seal()
@@ -76,5 +92,36 @@ cdef class WordPieceTrainer(Training):
         try:
             merges = tk_wordpiece_trainer_merges(self.trainer, &n)
             return PyBytes_FromStringAndSize(<const char *> merges, n * sizeof(tk_scored_merge)) if n else b""
+        finally:
+            self.release()
+
+    def save(self, file):
+        """Write the state to a binary file: sizes and arrays, in the order and the types of this machine."""
+        cdef tk_state_array arrays[TK_WORDPIECE_ARRAYS]
+        sizes = bytearray(TK_WORDPIECE_SIZES * sizeof(uint64_t))
+        self.claim()
+        try:
+            tk_wordpiece_state_sizes(self.trainer, <uint64_t *> <char *> sizes)
+            file.write(sizes)
+            tk_wordpiece_state_arrays(self.trainer, arrays)
+            write_arrays(file, arrays, TK_WORDPIECE_ARRAYS)
+        finally:
+            self.release()
+
+    def load(self, read, size_t size):
+        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        cdef tk_state_array arrays[TK_WORDPIECE_ARRAYS]
+        cdef size_t total = 0
+        cdef int status
+        self.claim()
+        try:
+            sizes = read_sizes(read, TK_WORDPIECE_SIZES, size)
+            checked(tk_wordpiece_state_begin(self.trainer, <const uint64_t *> <char *> sizes))
+            tk_wordpiece_state_arrays(self.trainer, arrays)
+            read_arrays(read, arrays, TK_WORDPIECE_ARRAYS, &total, size)
+            with nogil:
+                status = tk_wordpiece_state_end(self.trainer)
+            checked(status)
+            self.done = False
         finally:
             self.release()

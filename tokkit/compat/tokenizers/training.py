@@ -19,8 +19,8 @@ from tokkit.compat.tokenizers.trainers import Trainer
 from tokkit.errors import CorpusError, OptionError
 from tokkit.trainers.bpe import merges_of_size
 from tokkit.trainers.counts import Reporter
+from tokkit.trainers.resumable import VISITS_A_SLICE
 from tokkit.trainers.unigram import Rounds, train_unigram
-from tokkit.trainers.wordpiece import VISITS_A_SLICE
 
 if TYPE_CHECKING:
     from tokkit.compat.tokenizers.tokenizer import Tokenizer

@@ -10,6 +10,8 @@
 #endif
 #include "train/big_blocks.h"
 
+enum { FIRST_MAPPED_BYTES = 1 << 20 };
+
 static int in_heap(tk_big_block *b, size_t count, size_t size) {
     *b = (tk_big_block){tk_alloc(count, size), 0};
     return b->data ? TK_OK : TK_NO_MEMORY;
@@ -38,6 +40,7 @@ static int reserved(int file, size_t n) {
 }
 
 int tk_big_block_make(tk_big_block *b, const char *folder, size_t count, size_t size) {
+    *b = (tk_big_block){NULL, 0};
     if (!folder || !count || !size) return in_heap(b, count, size);
     if (count > (size_t)PTRDIFF_MAX / size) return TK_NO_MEMORY;
     char path[4096];
@@ -58,3 +61,18 @@ void tk_big_block_free(tk_big_block *b) {
     else free(b->data);
 }
 #endif
+
+int tk_big_block_reserve(tk_big_block *b, const char *folder, size_t *capacity, size_t need, size_t size) {
+    if (need <= *capacity) return TK_OK;
+    if (!folder) return tk_reserve(&b->data, capacity, need, size);
+    size_t grown = *capacity ? *capacity + *capacity / 2 : FIRST_MAPPED_BYTES / size;
+    if (grown < need) grown = need;
+    tk_big_block moved;
+    int status = tk_big_block_make(&moved, folder, grown, size);
+    if (status) return status;
+    if (*capacity) memcpy(moved.data, b->data, *capacity * size);
+    tk_big_block_free(b);
+    *b = moved;
+    *capacity = grown;
+    return TK_OK;
+}

@@ -16,6 +16,10 @@ typedef struct {
    TK_NO_DISK. The room on the disk is taken at once, so that writing to it cannot fail. */
 int tk_big_block_make(tk_big_block *b, const char *folder, size_t count, size_t size);
 
+/* Make a block that grows hold at least `need` items of `size` bytes; *capacity, 0 for none, is how many it holds. In a
+   folder the items are copied to a larger file. The same codes. */
+int tk_big_block_reserve(tk_big_block *b, const char *folder, size_t *capacity, size_t need, size_t size);
+
 void tk_big_block_free(tk_big_block *b);
 
 #endif

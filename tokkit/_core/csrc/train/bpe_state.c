@@ -3,11 +3,10 @@
 
 #include "train/bpe_trainer.h"
 
-enum { CELLS, RUNS, PAIR_SLOTS, PAIRS_USED, REPEATED_SLOTS, MERGES, TOP, LEVELS };
+enum { PAIR_SLOTS = TK_CELL_SIZES, PAIRS_USED, REPEATED_SLOTS, MERGES, TOP, LEVELS };
 
 void tk_bpe_state_sizes(const tk_bpe_trainer *t, uint64_t *sizes) {
-    sizes[CELLS] = t->words.n_cells;
-    sizes[RUNS] = t->words.n_runs;
+    tk_word_cells_sizes(&t->words, sizes);
     sizes[PAIR_SLOTS] = t->pairs.n_slots;
     sizes[PAIRS_USED] = t->pairs.n_used;
     sizes[REPEATED_SLOTS] = t->repeated.n_slots;
@@ -17,17 +16,14 @@ void tk_bpe_state_sizes(const tk_bpe_trainer *t, uint64_t *sizes) {
 }
 
 void tk_bpe_state_arrays(const tk_bpe_trainer *t, tk_state_array *arrays) {
-    const tk_word_cells *w = &t->words;
-    tk_state_array first[] = {
-        {w->cells, w->n_cells * sizeof *w->cells},
-        {w->run_ends, w->n_runs * sizeof *w->run_ends},
-        {w->run_counts, w->n_runs * sizeof *w->run_counts},
+    const tk_state_array others[] = {
         {t->pairs.slots, t->pairs.n_slots * sizeof *t->pairs.slots},
         {t->repeated.slots, t->repeated.n_slots * sizeof *t->repeated.slots},
         {t->merges, t->n_merges * sizeof *t->merges},
         {t->merge_counts, t->n_merges * sizeof *t->merge_counts},
     };
-    memcpy(arrays, first, sizeof first);
+    tk_word_cells_arrays(&t->words, arrays);
+    memcpy(arrays + TK_CELL_ARRAYS, others, sizeof others);
     for (size_t k = 0; k < QUEUE_LEVELS; k++)
         arrays[7 + k] = (tk_state_array){t->queue.levels[k].entries, t->queue.levels[k].n * sizeof(tk_entry)};
 }
@@ -63,18 +59,10 @@ static int is_table(uint64_t n_slots) { return !n_slots || (n_slots >= 2 && !(n_
 
 int tk_bpe_state_begin(tk_bpe_trainer *t, const uint64_t *sizes) {
     int failed = 0;
-    tk_word_cells *w = &t->words;
-    if (sizes[CELLS] < 1 || sizes[CELLS] >= TK_VOID || sizes[RUNS] > sizes[CELLS] || sizes[TOP] >= QUEUE_LEVELS ||
-        !is_table(sizes[PAIR_SLOTS]) || !is_table(sizes[REPEATED_SLOTS]) || w->cells)
+    if (sizes[TOP] >= QUEUE_LEVELS || !is_table(sizes[PAIR_SLOTS]) || !is_table(sizes[REPEATED_SLOTS]))
         return TK_BAD_INPUT;
-    w->n_cells = (size_t)sizes[CELLS];
-    w->n_runs = (size_t)sizes[RUNS];
-    int status = tk_big_block_make(&w->cells_block, w->folder, w->n_cells, sizeof *w->cells);
+    int status = tk_word_cells_begin(&t->words, sizes, TK_VOID - 1);
     if (status) return status;
-    w->cells = w->cells_block.data;
-    w->run_ends = array_of(sizes[RUNS], sizeof *w->run_ends, &failed);
-    w->run_counts = array_of(sizes[RUNS], sizeof *w->run_counts, &failed);
-    w->run_of_block = tk_calloc((w->n_cells >> TK_CELL_BLOCK_BITS) + 1, sizeof *w->run_of_block);
     t->pairs.slots = array_of(sizes[PAIR_SLOTS], sizeof *t->pairs.slots, &failed);
     t->pairs.n_slots = failed ? 0 : (size_t)sizes[PAIR_SLOTS];
     t->pairs.n_used = (size_t)sizes[PAIRS_USED];
@@ -90,7 +78,7 @@ int tk_bpe_state_begin(tk_bpe_trainer *t, const uint64_t *sizes) {
         v->entries = array_of(sizes[LEVELS + k], sizeof *v->entries, &failed);
         v->n = v->capacity = failed ? 0 : (size_t)sizes[LEVELS + k];
     }
-    return failed || !w->run_of_block ? TK_NO_MEMORY : TK_OK;
+    return failed ? TK_NO_MEMORY : TK_OK;
 }
 
 int tk_bpe_state_lists(tk_bpe_trainer *t, tk_state_array *positions) {
@@ -113,35 +101,6 @@ int tk_bpe_state_lists(tk_bpe_trainer *t, tk_state_array *positions) {
         }
     *positions = (tk_state_array){t->first_positions, n * sizeof *t->first_positions};
     return TK_OK;
-}
-
-/* The words are whole tokens between borders; *starts gets a bit for each cell that begins one, or is a border. */
-static int check_cells(const tk_bpe_trainer *t, uint8_t *starts) {
-    const tk_word_cells *w = &t->words;
-    size_t n = w->n_cells;
-    if (w->cells[0] != TK_BORDER || w->cells[n - 1] != TK_BORDER) return TK_BAD_INPUT;
-    for (size_t i = 0, width; i < n; i += width) {
-        uint32_t id = w->cells[i];
-        tk_set_bit(starts, i);
-        width = 1;
-        if (id == TK_BORDER) continue;
-        if (id >= t->tokens.n_ids || !(width = t->widths[id]) || width >= n - i || w->cells[i + width - 1] != id)
-            return TK_BAD_INPUT;
-        for (size_t k = 1; k + 1 < width; k++)
-            if (w->cells[i + k] != TK_VOID) return TK_BAD_INPUT;
-    }
-    return TK_OK;
-}
-
-static int check_runs(tk_word_cells *w) {
-    size_t block = 0, before = 1;
-    for (size_t run = 0; run < w->n_runs; run++) {
-        if (w->run_ends[run] <= before || w->run_counts[run] < 1 || w->cells[w->run_ends[run] - 1] != TK_BORDER)
-            return TK_BAD_INPUT;
-        before = w->run_ends[run];
-        for (; block << TK_CELL_BLOCK_BITS < before; block++) w->run_of_block[block] = (uint32_t)run;
-    }
-    return before == w->n_cells ? TK_OK : TK_BAD_INPUT;
 }
 
 static int check_table(const tk_pair_table *p, size_t n_ids, size_t *n_used) {
@@ -181,7 +140,9 @@ static int check_entry(const tk_bpe_trainer *t, const uint8_t *starts, const tk_
 int tk_bpe_state_end(tk_bpe_trainer *t) {
     for (size_t i = 0; i < t->n_merges; i++) {
         tk_trained_merge m = t->merges[i];
-        if (m.left >= t->tokens.n_ids || m.right >= t->tokens.n_ids || !t->widths[m.left] || !t->widths[m.right])
+        if (m.left >= t->tokens.n_ids || m.right >= t->tokens.n_ids || !t->widths[m.left] || !t->widths[m.right] ||
+            t->tokens.lengths[m.right] < t->limits.n_prefix ||
+            (size_t)t->widths[m.left] + t->widths[m.right] > t->words.n_cells)
             return TK_BAD_INPUT;
         int status = tk_bpe_trainer_join(t, &m);
         if (status < 0) return status;
@@ -190,8 +151,7 @@ int tk_bpe_state_end(tk_bpe_trainer *t) {
     uint8_t *starts = tk_calloc(t->words.n_cells / 8 + 1, 1);
     if (!starts) return TK_NO_MEMORY;
     size_t n_used = 0, n_ids = t->tokens.n_ids;
-    int status = check_cells(t, starts);
-    if (!status) status = check_runs(&t->words);
+    int status = tk_word_cells_check(&t->words, t->widths, n_ids, starts);
     if (!status) status = check_table(&t->pairs, n_ids, &n_used);
     if (!status && n_used != t->pairs.n_used) status = TK_BAD_INPUT;
     if (!status) status = check_table(&t->repeated, n_ids, &t->repeated.n_used);

@@ -8,12 +8,6 @@
 
 enum { TK_STATE_SIZES = 7 + 65, TK_STATE_ARRAYS = 7 + 65 };
 
-/* An array of the state, in memory. */
-typedef struct {
-    void *data;
-    size_t n; /* bytes */
-} tk_state_array;
-
 /* The sizes that `tk_bpe_state_begin` wants: TK_STATE_SIZES numbers. */
 void tk_bpe_state_sizes(const tk_bpe_trainer *t, uint64_t *sizes);
 

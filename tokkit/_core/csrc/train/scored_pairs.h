@@ -6,7 +6,7 @@
 
    - Of pairs of one token that occur equally often, those score best whose other token is rarest, whatever the count of
      the shared one. So a pair that is not frequent lies in a group: the pairs of its commoner token with its count, a
-     heap by the count of the other token. Frequent pairs are groups of their own.
+     heap by the count of the other token. Frequent pairs, and those of very common tokens, are groups of their own.
    - A score only rises as a token's count falls, and only falls as N does. So the group keeps a bound of its best
      score: the score at a lower count of its token, the floor. It holds until the token's count is below the floor,
      which the token's queue of floors tells. A group of a low score has a low floor, since its bound may be far above
@@ -21,6 +21,9 @@
 #define TK_NO_PAIR UINT32_MAX
 /* Pairs that occur at least so often are groups of their own: few have the same count. */
 enum { TK_FREQUENT = 64 };
+/* And those whose other token occurs so often: among gains to 32 bits, one more occurrence of it may be none, and then
+   the ids decide, which a group's heap does not see. */
+enum { TK_COMMON = 1 << 24 };
 enum { TK_TOUCHED = 1, TK_BARRED = 2, TK_PLACED = 4, TK_RIGHT_OWNS = 8, TK_AMONG_OTHERS = 16 };
 
 typedef struct {
@@ -241,9 +244,10 @@ static inline int tk_pair_leave(tk_scored_pairs *t, uint32_t i) {
     return at == 0 ? tk_group_changed(t, group) : TK_OK;
 }
 
-static inline int tk_pair_group_of(tk_scored_pairs *t, uint32_t i, tk_token owner, uint32_t *group) {
+static inline int tk_pair_group_of(tk_scored_pairs *t, uint32_t i, tk_token owner, int64_t other_count,
+                                   uint32_t *group) {
     const tk_scored_pair *p = &t->pairs[i];
-    int alone = p->count >= TK_FREQUENT || p->left == p->right;
+    int alone = p->count >= TK_FREQUENT || p->left == p->right || other_count >= TK_COMMON;
     uint64_t key = alone ? UINT64_C(1) << 63 | i : (uint64_t)owner << 32 | (uint64_t)p->count;
     size_t slot;
     int known;
@@ -289,7 +293,7 @@ static inline int tk_scored_changed(tk_scored_pairs *t, uint32_t i) {
         p->flags |= TK_AMONG_OTHERS;
     }
     uint32_t group;
-    if (tk_pair_group_of(t, i, owner, &group)) return TK_NO_MEMORY;
+    if (tk_pair_group_of(t, i, owner, t->counts[other], &group)) return TK_NO_MEMORY;
     if (p->group != group && tk_pair_leave(t, i)) return TK_NO_MEMORY;
     tk_pair_group *g = &t->groups[group];
     uint32_t first = g->n ? g->heap[0] : TK_NO_PAIR;

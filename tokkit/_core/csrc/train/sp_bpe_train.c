@@ -30,6 +30,10 @@ typedef struct {
     uint32_t position, next;
 } place;
 
+typedef struct {
+    tk_token left, right;
+} sp_merge;
+
 struct tk_sp_bpe_trainer {
     size_t n_wanted;
     const tk_piece_kinds *kinds;
@@ -40,20 +44,21 @@ struct tk_sp_bpe_trainer {
     tk_pair_table numbers; /* pair → its number, in the place of a count */
     bpe_pair *pairs;
     size_t n_pairs, pairs_capacity;
-    place *places;
+    tk_big_block places_block;
     size_t n_places, places_capacity;
     candidate *heap;
     size_t n_heap, heap_capacity;
     uint32_t *positions; /* where the pair at hand stands */
     size_t positions_capacity;
+    sp_merge *merges;
     int64_t *counts; /* of the merges */
-    size_t n_merges, counts_capacity;
+    size_t n_merges, merges_capacity, counts_capacity;
     size_t n_queued; /* pairs that are in the heap, or were */
 };
 
-tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces) {
+tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces, const tk_piece_kinds *kinds, const char *folder) {
     tk_sp_bpe_trainer *t = tk_calloc(1, sizeof *t);
-    if (t) t->n_wanted = n_pieces;
+    if (t) t->n_wanted = n_pieces, t->kinds = kinds, t->words.folder = folder;
     return t;
 }
 
@@ -62,7 +67,8 @@ void tk_sp_bpe_trainer_free(tk_sp_bpe_trainer *t) {
     tk_word_cells_free(&t->words);
     tk_token_table_free(&t->tokens);
     tk_pair_table_free(&t->numbers);
-    void *blocks[] = {t->widths, t->pairs, t->places, t->heap, t->positions, t->counts};
+    tk_big_block_free(&t->places_block);
+    void *blocks[] = {t->widths, t->pairs, t->heap, t->positions, t->merges, t->counts};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
     free(t);
 }
@@ -160,11 +166,14 @@ static int gain(tk_sp_bpe_trainer *t, tk_token left, tk_token right, int64_t cou
     }
     bpe_pair *p = &t->pairs[t->numbers.slots[slot].count];
     if (p->forbidden) return TK_OK;
-    if (tk_reserve(&t->places, &t->places_capacity, t->n_places + 1, sizeof *t->places)) return TK_NO_MEMORY;
+    int status =
+        tk_big_block_reserve(&t->places_block, t->words.folder, &t->places_capacity, t->n_places + 1, sizeof(place));
+    if (TK_UNLIKELY(status)) return status;
+    place *places = t->places_block.data;
     uint32_t number = (uint32_t)t->n_places++;
-    t->places[number] = (place){position, NO_PLACE};
+    places[number] = (place){position, NO_PLACE};
     if (p->first == NO_PLACE) p->first = number;
-    else t->places[p->last].next = number;
+    else places[p->last].next = number;
     p->last = number;
     p->count += count;
     return TK_OK;
@@ -184,11 +193,12 @@ static int rising(const void *a, const void *b) {
 
 /* Collect where a pair stands, or stood, from left to right. */
 static int collect(tk_sp_bpe_trainer *t, const bpe_pair *p, size_t *n) {
+    const place *places = t->places_block.data;
     int in_order = 1;
     *n = 0;
-    for (uint32_t at = p->first; at != NO_PLACE; at = t->places[at].next) {
+    for (uint32_t at = p->first; at != NO_PLACE; at = places[at].next) {
         if (tk_reserve(&t->positions, &t->positions_capacity, *n + 1, sizeof *t->positions)) return TK_NO_MEMORY;
-        t->positions[*n] = t->places[at].position;
+        t->positions[*n] = places[at].position;
         if (*n && t->positions[*n] < t->positions[*n - 1]) in_order = 0;
         ++*n;
     }
@@ -211,20 +221,24 @@ static int queue_new(tk_sp_bpe_trainer *t) {
     return TK_OK;
 }
 
-int tk_sp_bpe_trainer_units(tk_sp_bpe_trainer *t, const tk_word_counts *units, const tk_spelling *spelling,
-                            const tk_piece_kinds *kinds) {
-    tk_word_cells *w = &t->words;
-    if (kinds->rules.max_length > MOST_CHARACTERS) return TK_BAD_INPUT;
-    t->kinds = kinds;
-    int status = tk_word_cells_lay_out(w, units, spelling, 2, MOST_CELLS);
-    if (status) return status;
+/* Count the pairs of the units as they are cut now. */
+static int count_pairs(tk_sp_bpe_trainer *t) {
+    const tk_word_cells *w = &t->words;
     size_t run = 0;
-    for (size_t i = 1; i + 1 < w->n_cells && !status; i++) {
-        if (w->cells[i] == BORDER || w->cells[i + 1] == BORDER) continue;
+    int status = TK_OK;
+    for (size_t i = 1, width; i < w->n_cells && !status; i += width) {
+        width = w->cells[i] == BORDER ? 1 : t->widths[w->cells[i]];
+        if (w->cells[i] == BORDER || w->cells[i + width] == BORDER) continue;
         while (w->run_ends[run] <= i) run++;
-        status = gain(t, w->cells[i], w->cells[i + 1], w->run_counts[run], (uint32_t)i);
+        status = gain(t, w->cells[i], w->cells[i + width], w->run_counts[run], (uint32_t)i);
     }
     return status ? status : queue_new(t);
+}
+
+int tk_sp_bpe_trainer_units(tk_sp_bpe_trainer *t, const tk_word_counts *units, const tk_spelling *spelling) {
+    if (t->kinds->rules.max_length > MOST_CHARACTERS) return TK_BAD_INPUT;
+    int status = tk_word_cells_lay_out(&t->words, units, spelling, 2, MOST_CELLS);
+    return status ? status : count_pairs(t);
 }
 
 /* ---- merging ---- */
@@ -243,20 +257,30 @@ static int merge_at(tk_sp_bpe_trainer *t, const bpe_pair *p, tk_token made, uint
     return status;
 }
 
+/* Make a token of a pair: TK_OK, TK_NO_MEMORY, or 1 where its text is a piece already. */
+static int join(tk_sp_bpe_trainer *t, const bpe_pair *p) {
+    if (token_room(t, (size_t)t->tokens.lengths[p->left] + t->tokens.lengths[p->right])) return TK_NO_MEMORY;
+    uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
+    size_t length = spell(t, p, bytes), slot = tk_token_slot(&t->tokens, bytes, length);
+    if (t->tokens.index[slot]) return 1;
+    t->widths[t->tokens.n_ids] = p->n_symbols;
+    tk_token_commit(&t->tokens, length, &slot);
+    return TK_OK;
+}
+
 /* Merge a pair wherever it counts; 1 where its text is a piece already. */
 static int merge_pair(tk_sp_bpe_trainer *t, uint32_t number, size_t *visited) {
     const bpe_pair p = t->pairs[number];
     size_t n;
-    if (token_room(t, (size_t)t->tokens.lengths[p.left] + t->tokens.lengths[p.right])) return TK_NO_MEMORY;
-    uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
-    size_t length = spell(t, &p, bytes), slot = tk_token_slot(&t->tokens, bytes, length);
-    if (t->tokens.index[slot]) return 1;
     tk_token made = (tk_token)t->tokens.n_ids;
-    t->widths[made] = p.n_symbols;
-    tk_token_commit(&t->tokens, length, &slot);
-    if (tk_reserve(&t->counts, &t->counts_capacity, t->n_merges + 1, sizeof *t->counts)) return TK_NO_MEMORY;
+    int status = join(t, &p);
+    if (status) return status;
+    if (tk_reserve(&t->counts, &t->counts_capacity, t->n_merges + 1, sizeof *t->counts) ||
+        tk_reserve(&t->merges, &t->merges_capacity, t->n_merges + 1, sizeof *t->merges))
+        return TK_NO_MEMORY;
+    t->merges[t->n_merges] = (sp_merge){p.left, p.right};
     t->counts[t->n_merges++] = p.count;
-    int status = collect(t, &p, &n);
+    status = collect(t, &p, &n);
     for (size_t i = 0; i < n && !status; i++) {
         uint32_t at = t->positions[i];
         if (!stands(t, &p, at)) continue;
@@ -290,4 +314,42 @@ const uint8_t *tk_sp_bpe_trainer_tokens(const tk_sp_bpe_trainer *t, const uint64
     *ends = t->tokens.ends;
     *n = t->tokens.n_ids;
     return t->tokens.bytes;
+}
+
+/* ---- the state ---- */
+
+void tk_sp_bpe_state_sizes(const tk_sp_bpe_trainer *t, uint64_t *sizes) {
+    tk_word_cells_sizes(&t->words, sizes);
+    sizes[TK_CELL_SIZES] = t->n_merges;
+}
+
+void tk_sp_bpe_state_arrays(const tk_sp_bpe_trainer *t, tk_state_array *arrays) {
+    tk_word_cells_arrays(&t->words, arrays);
+    arrays[TK_CELL_ARRAYS] = (tk_state_array){t->merges, t->n_merges * sizeof *t->merges};
+    arrays[TK_CELL_ARRAYS + 1] = (tk_state_array){t->counts, t->n_merges * sizeof *t->counts};
+}
+
+int tk_sp_bpe_state_begin(tk_sp_bpe_trainer *t, const uint64_t *sizes) {
+    if (t->kinds->rules.max_length > MOST_CHARACTERS || sizes[TK_CELL_SIZES] > UINT32_MAX) return TK_BAD_INPUT;
+    int status = tk_word_cells_begin(&t->words, sizes, MOST_CELLS);
+    if (status) return status;
+    size_t n = (size_t)sizes[TK_CELL_SIZES];
+    if (tk_reserve(&t->merges, &t->merges_capacity, n, sizeof *t->merges) ||
+        tk_reserve(&t->counts, &t->counts_capacity, n, sizeof *t->counts))
+        return TK_NO_MEMORY;
+    t->n_merges = n;
+    return TK_OK;
+}
+
+int tk_sp_bpe_state_end(tk_sp_bpe_trainer *t) {
+    for (size_t i = 0; i < t->n_merges; i++) {
+        bpe_pair p = {.left = t->merges[i].left, .right = t->merges[i].right};
+        if (p.left >= t->tokens.n_ids || p.right >= t->tokens.n_ids) return TK_BAD_INPUT;
+        p.n_symbols = t->widths[p.left] + t->widths[p.right];
+        if (p.n_symbols > t->kinds->rules.max_length) return TK_BAD_INPUT; /* and so its text has a bound */
+        int status = join(t, &p);
+        if (status) return status < 0 ? status : TK_BAD_INPUT;
+    }
+    if (tk_word_cells_check(&t->words, t->widths, t->tokens.n_ids, NULL)) return TK_BAD_INPUT;
+    return count_pairs(t);
 }

@@ -10,16 +10,17 @@
 
 typedef struct tk_sp_bpe_trainer tk_sp_bpe_trainer;
 
-tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces); /* merge so many times at most */
+/* Merge `n_pieces` times at most. Units and places are mapped in `folder`, which outlives the trainer, or in the heap
+   where that is NULL. `kinds` too must live as long. */
+tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces, const tk_piece_kinds *kinds, const char *folder);
 void tk_sp_bpe_trainer_free(tk_sp_bpe_trainer *t);
 
 /* Give the next id to a character; all come before the units. */
 int tk_sp_bpe_trainer_character(tk_sp_bpe_trainer *t, uint32_t character);
 
-/* Lay the units out and count their pairs; what is given is read here only, but for `kinds`, which must live as long
-   as the training. TK_TOO_LARGE beyond 2^31 characters. */
-int tk_sp_bpe_trainer_units(tk_sp_bpe_trainer *t, const tk_word_counts *units, const tk_spelling *spelling,
-                            const tk_piece_kinds *kinds);
+/* Lay the units out and count their pairs; what is given is read here only. TK_TOO_LARGE beyond 2^30 characters,
+   TK_NO_DISK where the folder has no room for them. */
+int tk_sp_bpe_trainer_units(tk_sp_bpe_trainer *t, const tk_word_counts *units, const tk_spelling *spelling);
 
 /* Merge until about `budget` occurrences were visited; *done is set where training has ended. */
 int tk_sp_bpe_trainer_run(tk_sp_bpe_trainer *t, size_t budget, int *done);
@@ -29,5 +30,18 @@ size_t tk_sp_bpe_trainer_merges(const tk_sp_bpe_trainer *t, const int64_t **coun
 
 /* Token i is bytes[ends[i - 1] .. ends[i]], from 0 for i = 0: the characters, then what merged. */
 const uint8_t *tk_sp_bpe_trainer_tokens(const tk_sp_bpe_trainer *t, const uint64_t **ends, size_t *n);
+
+/* ---- the state, from which a training goes on with equal results: units as they are cut now, and merges. Pairs are
+   counted anew, because which merges next depends on nothing else. ---- */
+
+enum { TK_SP_BPE_SIZES = TK_CELL_SIZES + 1, TK_SP_BPE_ARRAYS = TK_CELL_ARRAYS + 2 };
+void tk_sp_bpe_state_sizes(const tk_sp_bpe_trainer *t, uint64_t *sizes);
+void tk_sp_bpe_state_arrays(const tk_sp_bpe_trainer *t, tk_state_array *arrays);
+
+/* Make the arrays of these sizes in a trainer that has its characters and no units: TK_OK or an error. */
+int tk_sp_bpe_state_begin(tk_sp_bpe_trainer *t, const uint64_t *sizes);
+
+/* Make the tokens of the merges and count the pairs: TK_OK, or TK_BAD_INPUT for what no training is. */
+int tk_sp_bpe_state_end(tk_sp_bpe_trainer *t);
 
 #endif

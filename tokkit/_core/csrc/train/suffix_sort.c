@@ -83,26 +83,25 @@ static void sort_range(const tk_symbol_text *t, item *a, item *spare, size_t n, 
     }
 }
 
-int tk_suffix_sort(const tk_symbol_text *t, uint32_t **order, size_t *n) {
+int tk_suffix_sort(const tk_symbol_text *t, const char *folder, tk_big_block *order, size_t *n) {
     if (t->n > UINT32_MAX) return TK_TOO_LARGE;
+    tk_big_block all = {0}, spare = {0};
     size_t found = 0;
     for (size_t i = 0; i < t->n; i++) found += t->symbols[i] != 0;
-    item *items = tk_alloc(found, sizeof *items), *spare = tk_alloc(found, sizeof *spare);
-    *order = tk_alloc(found, sizeof **order);
     *n = found;
-    if (!items || !spare || !*order) {
-        free(items);
-        free(spare);
-        free(*order);
-        *order = NULL;
-        return TK_NO_MEMORY;
+    int status = tk_big_block_make(order, folder, found, sizeof(uint32_t));
+    if (!status) status = tk_big_block_make(&all, folder, found, sizeof(item));
+    if (!status) status = tk_big_block_make(&spare, folder, found, sizeof(item));
+    if (!status) {
+        item *items = all.data;
+        uint32_t *out = order->data;
+        found = 0;
+        for (size_t i = 0; i < t->n; i++)
+            if (t->symbols[i]) items[found++].position = (uint32_t)i;
+        sort_range(t, items, spare.data, found, 0);
+        for (size_t i = 0; i < found; i++) out[i] = items[i].position;
     }
-    found = 0;
-    for (size_t i = 0; i < t->n; i++)
-        if (t->symbols[i]) items[found++].position = (uint32_t)i;
-    sort_range(t, items, spare, found, 0);
-    for (size_t i = 0; i < found; i++) (*order)[i] = items[i].position;
-    free(items);
-    free(spare);
-    return TK_OK;
+    tk_big_block_free(&all);
+    tk_big_block_free(&spare);
+    return status;
 }

@@ -1,7 +1,7 @@
 /* Sorting the suffixes of texts over a small alphabet, as deep as a piece can be long. */
 #ifndef TK_SUFFIX_SORT_H
 #define TK_SUFFIX_SORT_H
-#include "base.h"
+#include "train/big_blocks.h"
 
 /* Symbols from 1 to 2^bits - 1; each text is closed by a 0, the last one too. */
 typedef struct {
@@ -11,9 +11,10 @@ typedef struct {
     uint32_t depth; /* suffixes are told apart by so many symbols */
 } tk_symbol_text;
 
-/* The positions of all symbols but the closing ones, in the order of the suffixes that begin there, an end coming
-   first; *order is the caller's to free. TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE beyond 2^32 symbols. */
-int tk_suffix_sort(const tk_symbol_text *t, uint32_t **order, size_t *n);
+/* The positions (uint32_t) of all symbols but the closing ones, in the order of the suffixes that begin there, an end
+   coming first; *order is the caller's to free. With `folder` it is mapped there, and so is what sorting needs: 36
+   bytes a symbol in all. TK_OK, TK_NO_MEMORY, TK_NO_DISK, or TK_TOO_LARGE beyond 2^32 symbols. */
+int tk_suffix_sort(const tk_symbol_text *t, const char *folder, tk_big_block *order, size_t *n);
 
 /* Symbols that two suffixes have in common, `depth` at most. */
 TK_INLINE uint32_t tk_common_prefix(const tk_symbol_text *t, uint32_t a, uint32_t b) {

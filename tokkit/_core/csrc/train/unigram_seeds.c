@@ -6,8 +6,8 @@
 enum { N_CODE_POINTS = 0x110000, MOST_SCALE = 40, LOG_BITS = 7 };
 
 void tk_unigram_trainer_free(tk_unigram_trainer *t) {
-    void *blocks[] = {t->codes,  (void *)t->text.symbols, t->starts, t->counts,      t->first,         t->edges,
-                      t->lengths, t->at,                  t->widths, t->occurrences, t->probabilities, t->logs};
+    for (size_t i = 0; i < TK_U_BIG; i++) tk_big_block_free(&t->big[i]);
+    void *blocks[] = {t->codes, t->at, t->widths, t->occurrences, t->probabilities, t->logs};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
     memset(t, 0, sizeof *t);
 }
@@ -29,17 +29,35 @@ static int number_symbols(tk_unigram_trainer *t, const tk_word_counts *units, ui
     return TK_OK;
 }
 
+int tk_unigram_text_room(tk_unigram_trainer *t) {
+    int status = tk_big_block_make(&t->big[TK_U_SYMBOLS], t->folder, t->text.n, sizeof *t->text.symbols);
+    if (!status) status = tk_big_block_make(&t->big[TK_U_STARTS], t->folder, t->n_units + 1, sizeof *t->starts);
+    if (!status) status = tk_big_block_make(&t->big[TK_U_COUNTS], t->folder, t->n_units, sizeof *t->counts);
+    t->text.symbols = t->big[TK_U_SYMBOLS].data;
+    t->starts = t->big[TK_U_STARTS].data;
+    t->counts = t->big[TK_U_COUNTS].data;
+    return status;
+}
+
+void tk_unigram_set_scales(tk_unigram_trainer *t) {
+    double characters = 0;
+    t->longest = 0;
+    for (size_t u = 0; u < t->n_units; u++) {
+        size_t n = t->starts[u + 1] - t->starts[u] - 1;
+        if (n > t->longest) t->longest = n;
+        characters += (double)n * (double)t->counts[u];
+    }
+    for (t->scale = MOST_SCALE; t->scale > 0 && characters * (double)(INT64_C(1) << t->scale) > 0x1p62; t->scale--) {}
+    t->log_scale = t->scale > LOG_BITS ? t->scale - LOG_BITS : 0; /* a character costs less than 2^7 nats */
+}
+
 int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t depth) {
     uint32_t *numbers = tk_calloc(N_CODE_POINTS, sizeof *numbers);
     int status = numbers ? number_symbols(t, units, numbers) : TK_NO_MEMORY;
-    uint32_t *symbols = status ? NULL : tk_alloc(t->text.n, sizeof *symbols);
-    t->text.symbols = symbols;
     t->text.depth = depth;
     t->n_units = units->n_words;
-    t->starts = tk_alloc(t->n_units + 1, sizeof *t->starts);
-    t->counts = tk_alloc(t->n_units, sizeof *t->counts);
-    if (!status && (!symbols || !t->starts || !t->counts)) status = TK_NO_MEMORY;
-    double characters = 0;
+    if (!status) status = tk_unigram_text_room(t);
+    uint32_t *symbols = t->big[TK_U_SYMBOLS].data;
     size_t at = 0;
     for (size_t u = 0; u < t->n_units && !status; u++) {
         const uint8_t *p = units->bytes + units->words[u].offset, *end = p + units->words[u].length;
@@ -47,16 +65,13 @@ int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units,
         t->starts[u] = (uint32_t)at;
         t->counts[u] = units->words[u].count;
         for (; p < end; p += length) symbols[at++] = numbers[tk_utf8_decode(p, &length)];
-        size_t n = at - t->starts[u];
-        if (n > t->longest) t->longest = n;
-        characters += (double)n * (double)t->counts[u];
         symbols[at++] = 0;
     }
-    if (!status) t->starts[t->n_units] = (uint32_t)at;
-    for (t->scale = MOST_SCALE; t->scale > 0 && characters * (double)(INT64_C(1) << t->scale) > 0x1p62; t->scale--) {}
-    t->log_scale = t->scale > LOG_BITS ? t->scale - LOG_BITS : 0; /* a character costs less than 2^7 nats */
     free(numbers);
-    return status;
+    if (status) return status;
+    t->starts[t->n_units] = (uint32_t)at;
+    tk_unigram_set_scales(t);
+    return TK_OK;
 }
 
 /* ---- substrings: the intervals of suffixes that share them ---- */
@@ -68,15 +83,24 @@ typedef struct {
 } interval;
 
 typedef struct {
+    const char *folder;
+    tk_big_block block;
     interval *found;
     size_t n, capacity;
 } intervals;
 
 typedef struct {
+    tk_big_block order_block, before_block;
     uint32_t *order; /* suffixes */
     int64_t *before; /* how often all suffixes before one occur */
     size_t n;
 } sorted_suffixes;
+
+static int interval_room(intervals *v, size_t n) {
+    int status = tk_big_block_reserve(&v->block, v->folder, &v->capacity, n, sizeof *v->found);
+    v->found = v->block.data;
+    return status;
+}
 
 /* Note an interval whose substring may be a piece. */
 static int note(const tk_unigram_trainer *t, const tk_piece_kinds *kinds, const sorted_suffixes *s, interval v,
@@ -86,9 +110,9 @@ static int note(const tk_unigram_trainer *t, const tk_piece_kinds *kinds, const 
     if (v.depth < 2 || v.count < 2) return TK_OK;
     for (uint32_t k = 0; k < v.depth; k++) characters[k] = t->codes[t->text.symbols[s->order[v.from] + k] - 1];
     if (!tk_piece_is_valid(kinds, characters, v.depth)) return TK_OK;
-    if (tk_reserve(&out->found, &out->capacity, out->n + 1, sizeof *out->found)) return TK_NO_MEMORY;
-    out->found[out->n++] = v;
-    return TK_OK;
+    int status = interval_room(out, out->n + 1);
+    if (!status) out->found[out->n++] = v;
+    return status;
 }
 
 /* Find the substrings that end where suffixes part or a unit ends. */
@@ -134,7 +158,8 @@ static int shorter(const void *a, const void *b) {
 
 /* Add the intervals of the symbols themselves; `out` is sorted by depth then. */
 static int with_symbols(const tk_unigram_trainer *t, const sorted_suffixes *s, intervals *out) {
-    if (tk_reserve(&out->found, &out->capacity, out->n + t->n_codes, sizeof *out->found)) return TK_NO_MEMORY;
+    int status = interval_room(out, out->n + t->n_codes);
+    if (status) return status;
     for (size_t i = 0, end; i < s->n; i = end) {
         uint32_t symbol = t->text.symbols[s->order[i]];
         for (end = i + 1; end < s->n && t->text.symbols[s->order[end]] == symbol; end++) {}
@@ -145,16 +170,34 @@ static int with_symbols(const tk_unigram_trainer *t, const sorted_suffixes *s, i
     return TK_OK;
 }
 
+int tk_unigram_piece_room(tk_unigram_trainer *t, size_t n) {
+    t->n_pieces = n;
+    t->at = tk_alloc(n, sizeof *t->at);
+    t->widths = tk_alloc(n, sizeof *t->widths);
+    t->occurrences = tk_alloc(n, sizeof *t->occurrences);
+    t->probabilities = tk_calloc(n, sizeof *t->probabilities);
+    t->logs = tk_calloc(n, sizeof *t->logs);
+    return t->at && t->widths && t->occurrences && t->probabilities && t->logs ? TK_OK : TK_NO_MEMORY;
+}
+
+int tk_unigram_edge_room(tk_unigram_trainer *t) {
+    int status = tk_big_block_make(&t->big[TK_U_EDGES], t->folder, t->n_edges, sizeof *t->edges);
+    if (!status) status = tk_big_block_make(&t->big[TK_U_LENGTHS], t->folder, t->n_edges, sizeof *t->lengths);
+    t->edges = t->big[TK_U_EDGES].data;
+    t->lengths = t->big[TK_U_LENGTHS].data;
+    return status;
+}
+
+int tk_unigram_first_room(tk_unigram_trainer *t) {
+    int status = tk_big_block_make(&t->big[TK_U_FIRST], t->folder, t->text.n + 1, sizeof *t->first);
+    t->first = t->big[TK_U_FIRST].data;
+    return status;
+}
+
 /* Make a piece of each interval. */
 static int make_pieces(tk_unigram_trainer *t, const sorted_suffixes *s, const intervals *v) {
-    t->at = tk_alloc(v->n, sizeof *t->at);
-    t->widths = tk_alloc(v->n, sizeof *t->widths);
-    t->occurrences = tk_alloc(v->n, sizeof *t->occurrences);
-    t->probabilities = tk_calloc(v->n, sizeof *t->probabilities);
-    t->logs = tk_calloc(v->n, sizeof *t->logs);
-    if (!t->at || !t->widths || !t->occurrences || !t->probabilities || !t->logs) return TK_NO_MEMORY;
     if (v->n >= UINT32_MAX) return TK_TOO_LARGE;
-    t->n_pieces = v->n;
+    if (tk_unigram_piece_room(t, v->n)) return TK_NO_MEMORY;
     for (size_t i = 0; i < v->n; i++) {
         t->at[i] = s->order[v->found[i].from];
         t->widths[i] = (uint16_t)v->found[i].depth;
@@ -165,13 +208,12 @@ static int make_pieces(tk_unigram_trainer *t, const sorted_suffixes *s, const in
 
 /* List the edges by their starts: a suffix is in the interval of each piece that it begins with. */
 static int make_edges(tk_unigram_trainer *t, const sorted_suffixes *s, const intervals *v) {
-    t->first = tk_calloc(t->text.n + 1, sizeof *t->first);
-    if (!t->first) return TK_NO_MEMORY;
+    int status = tk_unigram_first_room(t);
+    if (status) return status;
+    memset(t->first, 0, (t->text.n + 1) * sizeof *t->first);
     for (size_t i = 0; i < v->n; i++) t->n_edges += v->found[i].behind - v->found[i].from;
     if (t->n_edges >= UINT32_MAX) return TK_TOO_LARGE;
-    t->edges = tk_alloc(t->n_edges, sizeof *t->edges);
-    t->lengths = tk_alloc(t->n_edges, sizeof *t->lengths);
-    if (!t->edges || !t->lengths) return TK_NO_MEMORY;
+    if ((status = tk_unigram_edge_room(t))) return status;
     for (size_t i = 0; i < v->n; i++)
         for (size_t k = v->found[i].from; k < v->found[i].behind; k++) t->first[s->order[k] + 1]++;
     for (size_t i = 0; i < t->text.n; i++) t->first[i + 1] += t->first[i];
@@ -189,23 +231,26 @@ static int make_edges(tk_unigram_trainer *t, const sorted_suffixes *s, const int
 
 /* Sort the suffixes, and sum up how often they occur. */
 static int sort(const tk_unigram_trainer *t, sorted_suffixes *s) {
-    int status = tk_suffix_sort(&t->text, &s->order, &s->n);
-    if (status) return status;
-    int64_t *counts = tk_alloc(t->text.n, sizeof *counts);
-    s->before = tk_alloc(s->n + 1, sizeof *s->before);
-    if (counts && s->before) {
+    tk_big_block counts_block = {0};
+    int status = tk_suffix_sort(&t->text, t->folder, &s->order_block, &s->n);
+    if (!status) status = tk_big_block_make(&counts_block, t->folder, t->text.n, sizeof(int64_t));
+    if (!status) status = tk_big_block_make(&s->before_block, t->folder, s->n + 1, sizeof *s->before);
+    s->order = s->order_block.data;
+    s->before = s->before_block.data;
+    if (!status) {
+        int64_t *counts = counts_block.data;
         for (size_t u = 0; u < t->n_units; u++)
             for (size_t i = t->starts[u]; i < t->starts[u + 1]; i++) counts[i] = t->counts[u];
         s->before[0] = 0;
         for (size_t i = 0; i < s->n; i++) s->before[i + 1] = s->before[i] + counts[s->order[i]];
     }
-    free(counts);
-    return s->before && counts ? TK_OK : TK_NO_MEMORY;
+    tk_big_block_free(&counts_block);
+    return status;
 }
 
 int tk_unigram_trainer_seeds(tk_unigram_trainer *t, const tk_piece_kinds *kinds, size_t most) {
     sorted_suffixes s = {0};
-    intervals v = {0};
+    intervals v = {.folder = t->folder};
     int status = sort(t, &s);
     if (!status) status = find(t, kinds, &s, &v);
     if (!status && v.n > most) {
@@ -214,10 +259,9 @@ int tk_unigram_trainer_seeds(tk_unigram_trainer *t, const tk_piece_kinds *kinds,
     }
     if (!status) status = with_symbols(t, &s, &v);
     if (!status) status = make_pieces(t, &s, &v);
-    free(s.before);
-    s.before = NULL;
+    tk_big_block_free(&s.before_block);
     if (!status) status = make_edges(t, &s, &v);
-    free(s.order);
-    free(v.found);
+    tk_big_block_free(&s.order_block);
+    tk_big_block_free(&v.block);
     return status;
 }

@@ -8,14 +8,20 @@
 #define TK_UNIGRAM_TRAIN_H
 #include "train/piece_rules.h"
 #include "train/suffix_sort.h"
+#include "train/word_cells.h"
 
 enum { TK_LONGEST_PIECE = 1024 }; /* in characters */
+
+/* Arrays that grow with the text: they may be mapped. */
+enum { TK_U_SYMBOLS, TK_U_STARTS, TK_U_COUNTS, TK_U_FIRST, TK_U_EDGES, TK_U_LENGTHS, TK_U_BIG };
 
 /* All zero is empty. Symbols are the characters of the units, numbered from 1 in the order of their code points. */
 typedef struct {
     uint32_t *codes; /* code point of symbol i + 1 */
     size_t n_codes;
-    tk_symbol_text text; /* the units, each closed by a 0; owned */
+    const char *folder; /* where `big` is mapped, NULL for the heap; it outlives the trainer */
+    tk_big_block big[TK_U_BIG];
+    tk_symbol_text text; /* the units, each closed by a 0 */
     uint32_t *starts;    /* of the units in the text, and the text's end */
     int64_t *counts;     /* of the units */
     size_t n_units, longest;
@@ -40,7 +46,7 @@ typedef struct {
 void tk_unigram_trainer_free(tk_unigram_trainer *t);
 
 /* Lay out the units (UTF-8); pieces have at most `depth` symbols, TK_LONGEST_PIECE or less. TK_TOO_LARGE beyond 2^32
-   symbols. */
+   symbols, TK_NO_DISK where the folder has no room. */
 int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t depth);
 
 /* Make pieces of all symbols, and of substrings by their count · symbols: the best `most`, of equals the shorter, then
@@ -62,5 +68,27 @@ int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t a
    Infinity where there is none. `total` is the sum of `expected`. */
 int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, const double *expected,
                               double total, double token_cost, double *losses);
+
+/* ---- for unigram_seeds.c and unigram_state.c: room for units, pieces and edges whose number is set ---- */
+
+int tk_unigram_text_room(tk_unigram_trainer *t);
+int tk_unigram_piece_room(tk_unigram_trainer *t, size_t n);
+int tk_unigram_first_room(tk_unigram_trainer *t);
+int tk_unigram_edge_room(tk_unigram_trainer *t);
+
+/* Set `longest`, and the scales of sums, by the units. */
+void tk_unigram_set_scales(tk_unigram_trainer *t);
+
+/* ---- the state, from which rounds go on with equal results ---- */
+
+enum { TK_UNIGRAM_SIZES = 6, TK_UNIGRAM_ARRAYS = 11 };
+void tk_unigram_state_sizes(const tk_unigram_trainer *t, uint64_t *sizes);
+void tk_unigram_state_arrays(const tk_unigram_trainer *t, tk_state_array *arrays);
+
+/* Make the arrays of these sizes in an empty trainer: TK_OK or an error. */
+int tk_unigram_state_begin(tk_unigram_trainer *t, const uint64_t *sizes);
+
+/* Check that what was filled in fits together: TK_OK, or TK_BAD_INPUT for what no training is. */
+int tk_unigram_state_end(tk_unigram_trainer *t);
 
 #endif

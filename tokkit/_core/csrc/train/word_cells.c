@@ -95,3 +95,61 @@ int tk_word_cells_lay_out(tk_word_cells *c, const tk_word_counts *words, const t
     free(sorted);
     return status;
 }
+
+/* ---- saving ---- */
+
+void tk_word_cells_sizes(const tk_word_cells *c, uint64_t *sizes) {
+    sizes[0] = c->n_cells;
+    sizes[1] = c->n_runs;
+}
+
+void tk_word_cells_arrays(const tk_word_cells *c, tk_state_array *arrays) {
+    arrays[0] = (tk_state_array){c->cells, c->n_cells * sizeof *c->cells};
+    arrays[1] = (tk_state_array){c->run_ends, c->n_runs * sizeof *c->run_ends};
+    arrays[2] = (tk_state_array){c->run_counts, c->n_runs * sizeof *c->run_counts};
+}
+
+int tk_word_cells_begin(tk_word_cells *c, const uint64_t *sizes, size_t most) {
+    if (sizes[0] < 1 || sizes[0] > most || sizes[1] > sizes[0] || c->cells) return TK_BAD_INPUT;
+    c->n_cells = (size_t)sizes[0];
+    c->n_runs = (size_t)sizes[1];
+    int status = tk_big_block_make(&c->cells_block, c->folder, c->n_cells, sizeof *c->cells);
+    if (status) return status;
+    c->cells = c->cells_block.data;
+    c->run_ends = tk_alloc(c->n_runs, sizeof *c->run_ends);
+    c->run_counts = tk_alloc(c->n_runs, sizeof *c->run_counts);
+    c->run_of_block = tk_calloc((c->n_cells >> TK_CELL_BLOCK_BITS) + 1, sizeof *c->run_of_block);
+    return c->run_ends && c->run_counts && c->run_of_block ? TK_OK : TK_NO_MEMORY;
+}
+
+static int check_tokens(const tk_word_cells *c, const uint32_t *widths, size_t n_ids, uint8_t *starts) {
+    size_t n = c->n_cells;
+    if (c->cells[0] != TK_BORDER || c->cells[n - 1] != TK_BORDER) return TK_BAD_INPUT;
+    for (size_t i = 0, width; i < n; i += width) {
+        uint32_t id = c->cells[i];
+        if (starts) tk_set_bit(starts, i);
+        width = 1;
+        if (id == TK_BORDER) continue;
+        if (id >= n_ids || !(width = widths[id]) || width >= n - i || c->cells[i + width - 1] != id)
+            return TK_BAD_INPUT;
+        for (size_t k = 1; k + 1 < width; k++)
+            if (c->cells[i + k] != TK_VOID) return TK_BAD_INPUT;
+    }
+    return TK_OK;
+}
+
+int tk_word_cells_check(tk_word_cells *c, const uint32_t *widths, size_t n_ids, uint8_t *starts) {
+    if (check_tokens(c, widths, n_ids, starts)) return TK_BAD_INPUT;
+    size_t block = 0, before = 1;
+    double total = 0;
+    for (size_t run = 0; run < c->n_runs; run++) {
+        size_t end = c->run_ends[run];
+        if (end <= before || end > c->n_cells || c->run_counts[run] < 1 || c->cells[end - 1] != TK_BORDER)
+            return TK_BAD_INPUT;
+        total += (double)c->run_counts[run] * (double)(end - before);
+        if (total > 0x1p62) return TK_BAD_INPUT; /* sums of counts fit 64 bits */
+        before = end;
+        for (; block << TK_CELL_BLOCK_BITS < before; block++) c->run_of_block[block] = (uint32_t)run;
+    }
+    return before == c->n_cells ? TK_OK : TK_BAD_INPUT;
+}

@@ -32,12 +32,32 @@ typedef struct {
     size_t n_runs;
 } tk_word_cells;
 
+/* An array of the state of a training, in memory. */
+typedef struct {
+    void *data;
+    size_t n; /* bytes */
+} tk_state_array;
+
+enum { TK_CELL_SIZES = 2, TK_CELL_ARRAYS = 3 };
+
 void tk_word_cells_free(tk_word_cells *c);
 
 /* Lay the words out; those of less than `least` bytes are left out. TK_TOO_LARGE beyond `most` cells, 2^32 - 2 or
    less. Words in characters must be valid UTF-8. */
 int tk_word_cells_lay_out(tk_word_cells *c, const tk_word_counts *words, const tk_spelling *spelling, uint32_t least,
                           size_t most);
+
+/* Words as a training has merged them, to be saved: TK_CELL_SIZES numbers, and TK_CELL_ARRAYS arrays of these sizes. */
+void tk_word_cells_sizes(const tk_word_cells *c, uint64_t *sizes);
+void tk_word_cells_arrays(const tk_word_cells *c, tk_state_array *arrays);
+
+/* Make the arrays of these sizes in an empty `c`, for the caller to fill: TK_OK, TK_NO_MEMORY, TK_NO_DISK, or
+   TK_BAD_INPUT beyond `most` cells. */
+int tk_word_cells_begin(tk_word_cells *c, const uint64_t *sizes, size_t most);
+
+/* Check what was filled in: whole tokens of ids below n_ids, which cover `widths` cells, between borders. TK_OK or
+   TK_BAD_INPUT. `starts`, n_cells bits of 0 or NULL, gets a bit for each cell that begins a token or is a border. */
+int tk_word_cells_check(tk_word_cells *c, const uint32_t *widths, size_t n_ids, uint8_t *starts);
 
 /* The run of the word that a cell belongs to: run_counts has how often that word occurs. */
 TK_INLINE size_t tk_word_cells_run(const tk_word_cells *c, uint32_t position) {

@@ -10,8 +10,8 @@ void tk_word_counts_seal(tk_word_counts *t) {
 }
 
 void tk_word_counts_free(tk_word_counts *t) {
-    free(t->bytes);
-    free(t->words);
+    tk_big_block_free(&t->bytes_block);
+    tk_big_block_free(&t->words_block);
     free(t->slots);
     memset(t, 0, sizeof *t);
 }
@@ -65,8 +65,12 @@ static int grow_slots(tk_word_counts *t) {
 TK_NOINLINE static int new_word(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count, uint32_t tag,
                                 size_t slot) {
     if (n > UINT32_MAX || t->n_words >= UINT32_MAX - 1) return TK_TOO_LARGE;
-    if (tk_reserve(&t->bytes, &t->bytes_capacity, t->n_bytes + n, 1)) return TK_NO_MEMORY;
-    if (tk_reserve(&t->words, &t->words_capacity, t->n_words + 1, sizeof *t->words)) return TK_NO_MEMORY;
+    int status = tk_big_block_reserve(&t->bytes_block, t->folder, &t->bytes_capacity, t->n_bytes + n, 1);
+    t->bytes = t->bytes_block.data;
+    if (!status)
+        status = tk_big_block_reserve(&t->words_block, t->folder, &t->words_capacity, t->n_words + 1, sizeof *t->words);
+    t->words = t->words_block.data;
+    if (TK_UNLIKELY(status)) return status;
     memcpy(t->bytes + t->n_bytes, word, n);
     t->words[t->n_words] = (tk_counted_word){t->n_bytes, count, (uint32_t)n, tag};
     t->slots[slot] = (uint64_t)tag << 32 | (t->n_words + 1);

@@ -2,6 +2,7 @@
 #ifndef TK_WORD_COUNTS_H
 #define TK_WORD_COUNTS_H
 #include "split/scan.h"
+#include "train/big_blocks.h"
 
 typedef struct {
     uint64_t offset; /* of its bytes in the table's `bytes` */
@@ -13,6 +14,8 @@ typedef struct {
 /* All zero is an empty table. */
 typedef struct {
     size_t longest; /* bytes of a word; a longer one is counted in parts, each of whole characters. 0: no bound */
+    const char *folder; /* where words and their bytes are mapped, NULL for the heap; it outlives the table */
+    tk_big_block bytes_block, words_block;
     uint8_t *bytes;
     size_t n_bytes, bytes_capacity;
     tk_counted_word *words; /* in the order of first sight */
@@ -37,7 +40,8 @@ void tk_word_counts_free(tk_word_counts *t);
 /* Drop the hash slots; words can then be read, and counted no longer. */
 void tk_word_counts_seal(tk_word_counts *t);
 
-/* Add `count` to a word of n > 0 bytes: TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE beyond 2^32 words, or bytes a word. */
+/* Add `count` to a word of n > 0 bytes: TK_OK, TK_NO_MEMORY, TK_NO_DISK, or TK_TOO_LARGE beyond 2^32 words, or bytes
+   a word. */
 int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count);
 
 /* The same for a table without a bound; *number gets the word's place in the order of first sight. */

@@ -23,7 +23,7 @@ struct tk_wordpiece_trainer {
     size_t widths_capacity;
     tk_pair_table numbers; /* pair → its number, in the place of a count */
     tk_scored_pairs scored;
-    tk_place *places;
+    tk_big_block places_block;
     size_t n_places, places_capacity;
     uint32_t *touched; /* pairs whose count the merge at hand changed */
     size_t n_touched, touched_capacity;
@@ -35,7 +35,7 @@ struct tk_wordpiece_trainer {
 
 tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits limits) {
     tk_wordpiece_trainer *t = tk_calloc(1, sizeof *t);
-    if (t) t->limits = limits;
+    if (t) t->limits = limits, t->words.folder = limits.folder;
     return t;
 }
 
@@ -45,7 +45,8 @@ void tk_wordpiece_trainer_free(tk_wordpiece_trainer *t) {
     tk_token_table_free(&t->tokens);
     tk_pair_table_free(&t->numbers);
     tk_scored_pairs_free(&t->scored);
-    void *blocks[] = {t->widths, t->places, t->touched, t->positions, t->merges};
+    tk_big_block_free(&t->places_block);
+    void *blocks[] = {t->widths, t->touched, t->positions, t->merges};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) free(blocks[i]);
     free(t);
 }
@@ -103,11 +104,14 @@ static int change(tk_wordpiece_trainer *t, tk_token left, tk_token right, int64_
         t->touched[t->n_touched++] = number;
     }
     if (count < 0) return TK_OK;
-    if (tk_reserve(&t->places, &t->places_capacity, t->n_places + 1, sizeof *t->places)) return TK_NO_MEMORY;
+    int status = tk_big_block_reserve(&t->places_block, t->words.folder, &t->places_capacity, t->n_places + 1,
+                                      sizeof(tk_place));
+    if (TK_UNLIKELY(status)) return status;
+    tk_place *places = t->places_block.data;
     uint32_t place = (uint32_t)t->n_places++;
-    t->places[place] = (tk_place){position, NO_PLACE};
+    places[place] = (tk_place){position, NO_PLACE};
     if (pair->first == NO_PLACE) pair->first = place;
-    else t->places[pair->last].next = place;
+    else places[pair->last].next = place;
     pair->last = place;
     return TK_OK;
 }
@@ -130,24 +134,29 @@ static int settle(tk_wordpiece_trainer *t, const tk_token *tokens, size_t n, siz
 
 /* ---- words ---- */
 
-int tk_wordpiece_trainer_words(tk_wordpiece_trainer *t, const tk_word_counts *words, const tk_spelling *spelling) {
-    tk_word_cells *w = &t->words;
-    int status = tk_word_cells_lay_out(w, words, spelling, 1, MOST_CELLS);
-    if (status) return status;
+/* Count the tokens and pairs of the words as they are cut now. */
+static int count_tokens(tk_wordpiece_trainer *t) {
+    const tk_word_cells *w = &t->words;
     size_t n_ids = t->tokens.n_ids + w->n_cells, run = 0, visited = 0;
     if (n_ids > t->limits.vocab_size) n_ids = t->limits.vocab_size;
     if (n_ids < t->tokens.n_ids) n_ids = t->tokens.n_ids;
-    if (tk_scored_pairs_init(&t->scored, n_ids, t->limits.min_frequency, t->limits.score))
-        return TK_NO_MEMORY;
-    for (size_t i = 1; i < w->n_cells && !status; i++) {
-        if (w->cells[i] == BORDER) continue;
+    int status = tk_scored_pairs_init(&t->scored, n_ids, t->limits.min_frequency, t->limits.score);
+    for (size_t i = 1, width; i < w->n_cells && !status; i += width) {
+        tk_token token = w->cells[i];
+        width = token == BORDER ? 1 : t->widths[token];
+        if (token == BORDER) continue;
         while (w->run_ends[run] <= i) run++;
         int64_t count = w->run_counts[run];
-        t->scored.counts[w->cells[i]] += count;
+        t->scored.counts[token] += count;
         t->scored.total += count;
-        if (w->cells[i + 1] != BORDER) status = change(t, w->cells[i], w->cells[i + 1], count, (uint32_t)i);
+        if (w->cells[i + width] != BORDER) status = change(t, token, w->cells[i + width], count, (uint32_t)i);
     }
     return status ? status : settle(t, NULL, 0, &visited);
+}
+
+int tk_wordpiece_trainer_words(tk_wordpiece_trainer *t, const tk_word_counts *words, const tk_spelling *spelling) {
+    int status = tk_word_cells_lay_out(&t->words, words, spelling, 1, MOST_CELLS);
+    return status ? status : count_tokens(t);
 }
 
 /* ---- merging ---- */
@@ -159,11 +168,12 @@ static int rising(const void *a, const void *b) {
 
 /* Collect the positions of a pair in rising order; the pair forgets them. */
 static int collect(tk_wordpiece_trainer *t, tk_scored_pair *pair, size_t *n) {
+    const tk_place *places = t->places_block.data;
     int in_order = 1;
     *n = 0;
-    for (uint32_t place = pair->first; place != NO_PLACE; place = t->places[place].next) {
+    for (uint32_t place = pair->first; place != NO_PLACE; place = places[place].next) {
         if (tk_reserve(&t->positions, &t->positions_capacity, *n + 1, sizeof *t->positions)) return TK_NO_MEMORY;
-        t->positions[*n] = t->places[place].position;
+        t->positions[*n] = places[place].position;
         if (*n && t->positions[*n] < t->positions[*n - 1]) in_order = 0;
         ++*n;
     }
@@ -248,4 +258,41 @@ const uint8_t *tk_wordpiece_trainer_tokens(const tk_wordpiece_trainer *t, const 
     *ends = t->tokens.ends;
     *n = t->tokens.n_ids;
     return t->tokens.bytes;
+}
+
+/* ---- the state ---- */
+
+void tk_wordpiece_state_sizes(const tk_wordpiece_trainer *t, uint64_t *sizes) {
+    tk_word_cells_sizes(&t->words, sizes);
+    sizes[TK_CELL_SIZES] = t->n_merges;
+}
+
+void tk_wordpiece_state_arrays(const tk_wordpiece_trainer *t, tk_state_array *arrays) {
+    tk_word_cells_arrays(&t->words, arrays);
+    arrays[TK_CELL_ARRAYS] = (tk_state_array){t->merges, t->n_merges * sizeof *t->merges};
+}
+
+int tk_wordpiece_state_begin(tk_wordpiece_trainer *t, const uint64_t *sizes) {
+    if (sizes[TK_CELL_SIZES] > UINT32_MAX) return TK_BAD_INPUT;
+    int status = tk_word_cells_begin(&t->words, sizes, MOST_CELLS);
+    if (status) return status;
+    t->n_merges = (size_t)sizes[TK_CELL_SIZES];
+    return tk_reserve(&t->merges, &t->merges_capacity, t->n_merges, sizeof *t->merges);
+}
+
+int tk_wordpiece_state_end(tk_wordpiece_trainer *t) {
+    for (size_t i = 0; i < t->n_merges; i++) {
+        int64_t left = t->merges[i].left, right = t->merges[i].right, n_ids = (int64_t)t->tokens.n_ids;
+        if (left < 0 || left >= n_ids || right < 0 || right >= n_ids || !t->widths[left] || !t->widths[right] ||
+            t->tokens.lengths[right] < t->limits.n_prefix ||
+            (size_t)t->widths[left] + t->widths[right] > t->words.n_cells)
+            return TK_BAD_INPUT;
+        tk_scored_pair pair = {.left = (tk_token)left, .right = (tk_token)right};
+        tk_token made;
+        int status = join(t, &pair, &made);
+        if (status < 0) return status;
+        if (status || (int64_t)made != t->merges[i].result) return TK_BAD_INPUT;
+    }
+    if (tk_word_cells_check(&t->words, t->widths, t->tokens.n_ids, NULL)) return TK_BAD_INPUT;
+    return count_tokens(t);
 }

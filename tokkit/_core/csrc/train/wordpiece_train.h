@@ -24,6 +24,7 @@ typedef struct {
     int64_t min_frequency; /* at least 1: pairs that occur less often do not merge */
     size_t n_prefix;       /* bytes that a token which does not begin its word begins with: "##" */
     tk_pair_score score;
+    const char *folder; /* where words and places are mapped, NULL for the heap; it outlives the trainer */
 } tk_wordpiece_limits;
 
 tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits limits);
@@ -33,7 +34,8 @@ void tk_wordpiece_trainer_free(tk_wordpiece_trainer *t);
    takes its id, and is not made where `width` is not the number of its symbols. */
 int tk_wordpiece_trainer_token(tk_wordpiece_trainer *t, const uint8_t *bytes, size_t n, uint32_t width);
 
-/* Lay out the words and count their pairs; what is given is read here only. TK_TOO_LARGE beyond 2^30 bytes of words. */
+/* Lay out the words and count their pairs; what is given is read here only. TK_TOO_LARGE beyond 2^30 bytes of words,
+   TK_NO_DISK where the folder has no room for them. */
 int tk_wordpiece_trainer_words(tk_wordpiece_trainer *t, const tk_word_counts *words, const tk_spelling *spelling);
 
 /* Merge until about `budget` occurrences were visited; *done is set where training has ended. */
@@ -43,5 +45,18 @@ const tk_scored_merge *tk_wordpiece_trainer_merges(const tk_wordpiece_trainer *t
 
 /* Token i is bytes[ends[i - 1] .. ends[i]], from 0 for i = 0. */
 const uint8_t *tk_wordpiece_trainer_tokens(const tk_wordpiece_trainer *t, const uint64_t **ends, size_t *n);
+
+/* ---- the state, from which a training goes on with equal results: words as they are cut now, and merges. Pairs are
+   counted anew, because which merges next depends on nothing else. ---- */
+
+enum { TK_WORDPIECE_SIZES = TK_CELL_SIZES + 1, TK_WORDPIECE_ARRAYS = TK_CELL_ARRAYS + 1 };
+void tk_wordpiece_state_sizes(const tk_wordpiece_trainer *t, uint64_t *sizes);
+void tk_wordpiece_state_arrays(const tk_wordpiece_trainer *t, tk_state_array *arrays);
+
+/* Make the arrays of these sizes in a trainer that has its first tokens and no words: TK_OK or an error. */
+int tk_wordpiece_state_begin(tk_wordpiece_trainer *t, const uint64_t *sizes);
+
+/* Make the tokens of the merges and count tokens and pairs: TK_OK, or TK_BAD_INPUT for what no training is. */
+int tk_wordpiece_state_end(tk_wordpiece_trainer *t);
 
 #endif

@@ -1,0 +1,46 @@
+# Writes and reads the arrays of a training's state, in the order and the types of this machine.
+
+from libc.stddef cimport size_t
+from libc.stdint cimport uint8_t, uint64_t
+
+cdef extern from "train/word_cells.h" nogil:
+    ctypedef struct tk_state_array:
+        void *data
+        size_t n
+
+
+cdef int write_arrays(object file, const tk_state_array *arrays, size_t n) except -1:
+    cdef size_t i
+    for i in range(n):
+        if arrays[i].n:
+            file.write(memoryview(<uint8_t[:arrays[i].n]> <uint8_t *> arrays[i].data))
+    return 0
+
+
+cdef int read_arrays(object read, const tk_state_array *arrays, size_t n, size_t *total, size_t size) except -1:
+    # `total` is what was read before, of a file of `size` bytes.
+    cdef size_t i
+    for i in range(n):
+        total[0] += arrays[i].n
+        if total[0] > size:
+            raise ValueError("the arrays are too large")
+        if arrays[i].n:
+            read(memoryview(<uint8_t[:arrays[i].n]> <uint8_t *> arrays[i].data))
+    return 0
+
+
+cdef bytearray read_sizes(object read, size_t n, size_t size):
+    # Numbers of items, each of which takes a byte at least.
+    cdef size_t i
+    sizes = bytearray(n * sizeof(uint64_t))
+    read(sizes)
+    for i in range(n):
+        if (<uint64_t *> <char *> sizes)[i] > size:
+            raise ValueError("the sizes are too large")
+    return sizes
+
+
+cdef int checked(int status) except -1:
+    if status == TK_BAD_INPUT:
+        raise ValueError("the arrays do not fit together")
+    return check(status)
