@@ -45,6 +45,13 @@ def test_the_command_writes_a_model_that_other_commands_take(run: Run) -> None:
     assert again.exit_code == 1
     assert "to resume from" in again.stderr
     tuned = run("model", "train", "notes.txt", *TINY, "--steps", "1", "--from", "model", "-o", "model", "--force")
+    adapter = run(
+        "model", "train", "notes.txt", *TINY, "--steps", "1", "--from", "model", "-o", "adapter", "--lora", "2"
+    )
+    assert adapter.exit_code == 0, adapter.stderr
+    assert run("model", "next", "adapter", "the cat").exit_code == 0
+    assert run("model", "merge", "model", "adapter", "-o", "merged").exit_code == 0
+    assert run("model", "next", "merged", "the cat").exit_code == 0
     assert tuned.exit_code == 2  # the model that is read would be replaced
     assert run("model", "next", "model", "the cat").exit_code == 0
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+import adapters
 import generators
 import model_folders
 import tokkit
@@ -44,6 +45,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "model score": {"model": "generator", "prompt": "the", "continuations": " cat"},
     "model perplexity": {"model": "generator", "files": "lines.txt"},
     "model finetune": {"data": "pairs.jsonl", "start": "model", "output": "new", "batch": "2", "steps": "1"},
+    "model merge": {"model": "generator", "adapter": "adapter", "output": "new"},
     "model train": {"corpus": "a.txt", "output": "new", "tokenizer": "tok.json", "context": "4", "steps": "1"},
     "model quantize": {"model": "generator", "output": "packed"},
     "model fill-mask": {"model": "model", "text": "the [MASK] sat"},
@@ -121,4 +123,5 @@ def make_files(folder: Path) -> None:
     model_folders.classifier(folder / "reranker", ["score"])
     model_folders.classifier(folder / "tagger", ["O", "B-PER"], tokens=True)
     generators.folder(folder / "generator")
+    adapters.write(folder / "adapter", rank=2)
     (folder / "generator" / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")

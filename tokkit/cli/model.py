@@ -19,6 +19,7 @@ PLACES = {
     "perplexity": ("model_generate", "perplexity"),
     "train": ("model_train", "train"),
     "finetune": ("model_finetune", "finetune"),
+    "merge": ("model_merge", "merge"),
     "quantize": ("model_quantize", "quantize"),
     "fill-mask": ("model_views", "fill_mask"),
     "attention": ("model_views", "attention"),

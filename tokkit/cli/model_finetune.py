@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +11,7 @@ import click
 from tokkit.cli import options
 
 if TYPE_CHECKING:
-    from tokkit.pipeline import TrainingProgress
+    from tokkit.pipeline import TrainedModel, TrainingProgress
 
 MANY_STEPS = 1_000_000
 """Steps with --minutes: the time ends before."""
@@ -35,6 +37,7 @@ MANY_STEPS = 1_000_000
     "--task", type=click.Choice(["pairs", "labels"]), default="pairs",
     help="What a row is: texts that belong together, or a text and its label.",
 )  # fmt: skip
+@options.lora
 @click.option("--freeze", is_flag=True, help="With labels, leave the encoder as it is, and train the head alone.")
 @click.option("--batch", type=click.IntRange(min=1), default=32, metavar="N", help="Rows of a step.")
 @click.option("--epochs", type=click.IntRange(min=1), default=3, metavar="N", help="Times that each row is learnt.")
@@ -51,7 +54,8 @@ MANY_STEPS = 1_000_000
 @click.option("--force", is_flag=True, help="Replace the model in the output folder.")
 @options.progress
 def finetune(
-    data: tuple[str, ...], start: str, output: str, task: str, freeze: bool, batch: int, epochs: int,
+    data: tuple[str, ...], start: str, output: str, task: str, lora: int | None, lora_targets: str,
+    freeze: bool, batch: int, epochs: int,
     steps: int | None, minutes: float | None, max_length: int | None, lr: float, dropout: float, seed: int,
     resume: bool, threads: int | None, force: bool, progress: str,
 ) -> None:  # fmt: skip
@@ -68,7 +72,7 @@ def finetune(
     from tokkit import pipeline
     from tokkit.cli import errors
     from tokkit.cli.inputs import given
-    from tokkit.cli.model_train import report
+    from tokkit.cli.model_train import lora_options, report
     from tokkit.errors import OptionError
     from tokkit.escaping import show
     from tokkit.formats.files import refuse_inputs
@@ -81,7 +85,12 @@ def finetune(
         batch=batch, epochs=epochs, steps=steps or (MANY_STEPS if minutes else 0), lr=lr, dropout=dropout,
         seconds=None if minutes is None else 60 * minutes, seed=seed, freeze=freeze, max_length=max_length,
     )  # fmt: skip
-    run = pipeline.train_pairs if task == "pairs" else pipeline.train_classifier
+    run: Callable[..., TrainedModel] = pipeline.train_classifier
+    adapters = lora_options(lora, lora_targets)
+    if task == "pairs":
+        run = functools.partial(pipeline.train_pairs, lora=adapters)
+    elif adapters is not None:
+        raise OptionError("--lora is for --task pairs")
     with Progress(progress) as shown:
 
         def tell(now: TrainingProgress) -> None:

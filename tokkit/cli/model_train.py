@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +11,8 @@ import click
 from tokkit.cli import options
 
 if TYPE_CHECKING:
-    from tokkit.pipeline import TrainingProgress
+    from tokkit.nn.grad import LoraOptions
+    from tokkit.pipeline import TrainedModel, TrainingProgress
     from tokkit.progress import Progress
 
 MANY_STEPS = 1_000_000
@@ -26,6 +29,7 @@ MANY_STEPS = 1_000_000
         "tokkit model train corpus.txt -o my-encoder --shape bert-5m --context 128 --batch 32",
         "tokkit model train corpus.txt -o my-model --steps 20000 --resume",
         "tokkit model train letters.txt -o tuned --from my-model --lr 1e-4",
+        "tokkit model train letters.txt -o adapter --from my-model --lora 8 --lr 1e-3",
     ),
 )
 @click.argument("corpus", nargs=-1, required=True, type=options.FILE, metavar="CORPUS...")
@@ -43,6 +47,7 @@ MANY_STEPS = 1_000_000
     "config.json of such a model.",
 )  # fmt: skip
 @click.option("--from", "start", type=options.MODEL, metavar="DIR", help="A folder of a model that goes on learning.")
+@options.lora
 @click.option("--context", type=click.IntRange(min=1), default=256, metavar="N", help="Tokens of a text.")
 @click.option("--batch", type=click.IntRange(min=1), default=8, metavar="N", help="Texts of a step.")
 @click.option(
@@ -60,6 +65,7 @@ MANY_STEPS = 1_000_000
 @options.progress
 def train(
     corpus: tuple[str, ...], output: str, tokenizer: str | None, vocab_size: int, shape: str, start: str | None,
+    lora: int | None, lora_targets: str,
     context: int, batch: int, steps: int | None, minutes: float | None, lr: float, dropout: float, seed: int,
     resume: bool, threads: int | None, force: bool, progress: str,
 ) -> None:  # fmt: skip
@@ -75,6 +81,7 @@ def train(
     from tokkit import pipeline
     from tokkit.cli import errors
     from tokkit.cli.inputs import given, load
+    from tokkit.errors import OptionError
     from tokkit.escaping import show
     from tokkit.formats.files import refuse_inputs
     from tokkit.pipeline.lm_folders import WRITTEN
@@ -86,7 +93,14 @@ def train(
         context=context, batch=batch, steps=steps or (MANY_STEPS if minutes else 1000), lr=lr, dropout=dropout,
         seconds=None if minutes is None else 60 * minutes, seed=seed,
     )  # fmt: skip
-    run = pipeline.train_masked_lm if _is_masked(shape, start) else pipeline.train_lm
+    adapters = lora_options(lora, lora_targets)
+    run: Callable[..., TrainedModel] = pipeline.train_lm
+    if _is_masked(shape, start):
+        if adapters is not None:
+            raise OptionError("--lora is for causal language models, and `tokkit model finetune` of pairs")
+        run = pipeline.train_masked_lm
+    elif adapters is not None:
+        run = functools.partial(pipeline.train_lm, lora=adapters)
     with Progress(progress) as shown:
         try:
             made = run(
@@ -101,6 +115,15 @@ def train(
         f"{show(output)}: {made.parameters:,} parameters, {made.steps:,} steps, {made.tokens:,} tokens; loss "
         f"{made.loss:.3f}, on text held out {made.eval_loss:.3f}"
     )
+
+
+def lora_options(rank: int | None, targets: str) -> LoraOptions | None:
+    """Return the adapters that --lora and --lora-targets ask for."""
+    from tokkit.nn.grad import LoraOptions
+
+    if rank is None:
+        return None
+    return LoraOptions(rank=rank, alpha=2.0 * rank, targets=tuple(target.strip() for target in targets.split(",")))
 
 
 def _is_masked(shape: str, start: str | None) -> bool:

@@ -223,6 +223,19 @@ pattern_of_file = click.option(
     "llama3, qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...", callback=_or_stdin)
+_lora_rank = click.option(
+    "--lora", type=click.IntRange(min=1), metavar="RANK", help="Adapters of this rank learn, and the model stays."
+)
+_lora_targets = click.option(
+    "--lora-targets", default="q,v", metavar="LIST", help="With --lora, the matrices: of q, k, v, o, gate, up, down."
+)
+
+
+def lora(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --lora and --lora-targets."""
+    return _lora_rank(_lora_targets(command))
+
+
 as_json = click.option("--json", is_flag=True, help="Print the result as one JSON object.")
 force = click.option("--force", is_flag=True, help="Overwrite existing files.")
 threads = click.option(

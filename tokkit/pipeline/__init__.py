@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tokkit import lazy
 
 if TYPE_CHECKING:
+    from tokkit.pipeline.adapters import merge_adapter as merge_adapter
     from tokkit.pipeline.causal_model import NextToken as NextToken
     from tokkit.pipeline.classifier_training import train_classifier as train_classifier
     from tokkit.pipeline.cross_encoder import CrossEncoder as CrossEncoder
@@ -59,6 +60,7 @@ _MODULES = {
     "TrainingProgress": "tokkit.pipeline.training_loop",
     "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
+    "merge_adapter": "tokkit.pipeline.adapters",
     "quantize": "tokkit.pipeline.packed_folders",
     "train_classifier": "tokkit.pipeline.classifier_training",
     "train_lm": "tokkit.pipeline.lm_training",

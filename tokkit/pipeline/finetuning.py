@@ -12,8 +12,9 @@ import numpy as np
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float, as_int
-from tokkit.nn.grad import Parameters, SentencePairs
-from tokkit.pipeline import training_loop
+from tokkit.nn.grad import LoraOptions, Parameters, SentencePairs, with_lora
+from tokkit.pipeline import adapters, training_loop
+from tokkit.pipeline.adapters import stated
 from tokkit.pipeline.finetuning_data import Batches, Held, Ids, digest, read_rows, taken
 from tokkit.pipeline.learning_encoders import SavedEncoder
 from tokkit.pipeline.packing import Packed
@@ -61,6 +62,7 @@ def train_pairs(
     output: str | os.PathLike[str],
     *,
     model: str | os.PathLike[str],
+    lora: LoraOptions | None = None,
     options: FineTuneOptions | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -78,7 +80,8 @@ def train_pairs(
 
     `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA, pooled by the mean or
     its first token; `output` gets the same files, with other weights, which `load` and sentence-transformers read.
-    Checkpoints, `resume`, `progress` and errors are those of `train_lm`.
+    With `lora` its weights stay, and adapters learn: the folder gets these alone, as PEFT writes them. Checkpoints,
+    `resume`, `progress` and errors are those of `train_lm`.
 
     >>> from tokkit import pipeline
     >>> made = pipeline.train_pairs("pairs.jsonl", "tuned", model="all-MiniLM-L6-v2/")  # doctest: +SKIP
@@ -92,20 +95,42 @@ def train_pairs(
         packed = saved.packed([row[i] for i in range(len(rows[0])) for row in rows], options.max_length)
     batches = Batches(held.learnt, options.batch, options.seed, [frozenset(row) for row in rows])
     chosen = options.of(batches)
+    parameters, names = None, dict[str, str]()
+    if lora is not None:
+        shapes, spec = saved.config.shapes(), saved.spec
+        places, names = adapters.places_of(
+            shapes, spec.config.n_layers, lora.targets, lambda ours: (spec.name(ours), "")
+        )
+        parameters = with_lora(shapes, saved.weights(), places, lora, seed=options.seed)
     learner = SentencePairs(
-        saved.config, saved.weights(), pooling=saved.pooling, scale=options.scale, dropout=options.dropout
-    )
+        saved.config, saved.weights() if parameters is None else None, parameters=parameters, pooling=saved.pooling,
+        scale=options.scale, dropout=options.dropout,
+    )  # fmt: skip
+
+    def begin() -> None:
+        if lora is None:
+            saved.write_start(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def write() -> None:
+        if lora is None:
+            saved.write_model(folder, task.parameters)
+        else:
+            adapters.write_adapter(
+                folder, task.parameters, names, lora, base=os.path.abspath(model), task_type="FEATURE_EXTRACTION",
+                transposed=False,
+            )  # fmt: skip
+
     task = _PairsTask(learner, packed, len(rows), held, batches, chosen)
     training, eval_loss = training_loop.run(
         task, chosen, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
-        made_with={"model": saved.about, "options": asdict(chosen), "rows": digest(packed)},
-        begin=lambda: saved.write_start(folder), write=lambda: saved.write_model(folder, task.parameters),
-        progress=progress,
+        made_with={"model": saved.about, "options": asdict(chosen) | stated(lora), "rows": digest(packed)},
+        begin=begin, write=write, progress=progress,
     )  # fmt: skip
     with limited_threads(thread_count(threads)):
         accuracy = task.accuracy()
-    parameters = len(task.parameters.data)
-    return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss, accuracy)
+    n = len(task.parameters.data)
+    return TrainedModel(folder, n, training.number, training.tokens, training.loss, eval_loss, accuracy)
 
 
 class _PairsTask:

@@ -15,7 +15,7 @@ from tokkit.formats import files
 from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import decoder_families, memory, modules
+from tokkit.pipeline import adapters, decoder_families, memory, modules
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.text_generator import TextGenerator
@@ -25,15 +25,18 @@ PICTURES = ("<image_soft_token>",)
 """Tokens that Gemma's models of text have no row for; a text with one is an error."""
 
 
-def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None) -> TextGenerator:
+def load(
+    folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None, adapter: Path | None = None
+) -> TextGenerator:
     """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
     spec, eos_ids = read_spec(folder, config, dtype, max_length)
     memory.check_model(spec.config, files.show(folder))
-    weights = DecoderWeights(read_model(folder), spec, files.show(folder))
+    tensors = read_model(folder) if adapter is None else adapters.merged(read_model(folder), adapter)
+    weights = DecoderWeights(tensors, spec, files.show(folder))
     tokenizer = read_tokenizer(folder, spec)
     decoder = TextDecoder(spec.config, weights)
     weights.release()
-    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length)
+    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length, adapter)
     return TextGenerator(folder, tokenizer, decoder, spec, eos_ids=eos_ids, reload=again)
 
 

@@ -8,9 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tokkit.errors import OptionError
+from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
-from tokkit.nn.grad import CausalLM, Parameters
-from tokkit.pipeline import lm_folders, modules, training_loop
+from tokkit.nn.grad import CausalLM, LoraOptions, Parameters, with_lora
+from tokkit.nn.grad.causal_lm import weight_shapes
+from tokkit.pipeline import adapters, lm_folders, modules, training_loop
+from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.lm_data import TrainingText
 from tokkit.pipeline.training_loop import TrainedModel, TrainingOptions, TrainingProgress, dropout_seed
 from tokkit.tokenizer import Tokenizer
@@ -45,6 +49,7 @@ def train_lm(
     vocab_size: int = 4096,
     config: str | os.PathLike[str] | Mapping[str, Any] = "llama-1m",
     model: str | os.PathLike[str] | None = None,
+    lora: LoraOptions | None = None,
     options: LMOptions | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -59,6 +64,9 @@ def train_lm(
     `source` is as of `tokkit.train`; files are whole documents. Without a `tokenizer` a byte-level BPE of `vocab_size`
     tokens is trained on it. `config` is the name of one of `lm_folders.PRESETS`, a config.json or its contents, of
     Llama's or GPT-2's shape; with a `model`, a folder of such a one, that goes on learning, with its own tokenizer.
+
+    With `lora` the weights of the `model` stay, and adapters learn: the folder gets these, as PEFT writes them, and
+    `load` adds them to the model; see `merge_adapter`.
 
     The folder gets config.json, the tokenizer, and model.safetensors at the end. A checkpoint is written every
     `save_every` steps and on Ctrl-C, which then raises KeyboardInterrupt; `resume` goes on from it and ends with the
@@ -93,15 +101,47 @@ def train_lm(
         source, tokenizer, context=options.context, end=None if end is None else tokenizer.special_tokens[end],
         share=options.held_out, field=field, threads=threads,
     )  # fmt: skip
-    task = _CausalTask(CausalLM(spec.config, weights, seed=options.seed, dropout=options.dropout), text, options)
+    if lora is None:
+        learner = CausalLM(spec.config, weights, seed=options.seed, dropout=options.dropout)
+    elif weights is None or model is None:
+        raise OptionError("lora is for a model that there is; give its folder, model")
+    else:
+        learner, names = _adapted(spec, weights, lora, options)
+    task = _CausalTask(learner, text, options)
+
+    def begin() -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        if lora is None:
+            lm_folders.write_start(folder, about, tokenizer)
+
+    def write() -> None:
+        if lora is None or model is None:
+            lm_folders.write_model(folder, task.parameters, spec)
+        else:
+            adapters.write_adapter(
+                folder, task.parameters, names, lora, base=os.path.abspath(model), task_type="CAUSAL_LM",
+                transposed=spec.family.transposed,
+            )  # fmt: skip
+
     training, eval_loss = training_loop.run(
         task, options, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
-        made_with={"configuration": about, "options": asdict(options), "text": text.digest},
-        begin=lambda: lm_folders.write_start(folder, about, tokenizer),
-        write=lambda: lm_folders.write_model(folder, task.parameters, spec), progress=progress,
+        made_with={"configuration": about, "options": asdict(options) | adapters.stated(lora), "text": text.digest},
+        begin=begin, write=write, progress=progress,
     )  # fmt: skip
     parameters = len(task.parameters.data)
     return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss)
+
+
+def _adapted(
+    spec: DecoderSpec, weights: Mapping[str, Floats], lora: LoraOptions, options: LMOptions
+) -> tuple[CausalLM, dict[str, str]]:
+    """Return a model of which adapters learn, and their names in the model."""
+    shapes = weight_shapes(spec.config, weights)
+    places, names = adapters.places_of(shapes, spec.config.layers.n_layers, lora.targets, spec.source)
+    parameters = with_lora(shapes, weights, places, lora, seed=options.seed)
+    prefix = spec.family.prefixes[0]
+    learner = CausalLM(spec.config, parameters=parameters, dropout=options.dropout)
+    return learner, {ours: prefix + name for ours, name in names.items()}
 
 
 class _CausalTask:

@@ -17,6 +17,7 @@ from tokkit.nn.decoder_cache import checked_dtype
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
 from tokkit.pipeline import (
+    adapters,
     decoder_families,
     encoder_loading,
     generator_loading,
@@ -45,7 +46,7 @@ NO_LIMIT = 1 << 31
 
 def load(
     path_or_name: str | os.PathLike[str], *, precision: str | None = None, max_length: int | None = None,
-    download: bool = False, cache: str | None = None,
+    download: bool = False, cache: str | None = None, adapter: str | os.PathLike[str] | None = None,
 ) -> SentenceEncoder | StaticEncoder | CrossEncoder | TokenClassifier | TextGenerator:  # fmt: skip
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
@@ -67,6 +68,9 @@ def load(
     `cache` is the type of the keys and values that a decoder keeps of a text: "float32" if None; "bfloat16", half of
     the memory; or "int8", a quarter.
 
+    `adapter` is a folder with a LoRA in PEFT's format, which is added to the weights of an encoder or a decoder; a
+    folder that holds one alone is loaded with the model that it names.
+
     The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
     An encoder whose architecture ends in ForSequenceClassification is a `CrossEncoder`, one that ends in
     ForTokenClassification a `TokenClassifier`, unless modules.json lists a pooling.
@@ -75,7 +79,7 @@ def load(
     """
     if cache is not None:
         checked_dtype(cache)
-        made = load(path_or_name, precision=precision, max_length=max_length, download=download)
+        made = load(path_or_name, precision=precision, max_length=max_length, download=download, adapter=adapter)
         if not isinstance(made, TextGenerator):
             raise OptionError(
                 f"cache is {cache!r}, and {show(os.fspath(path_or_name))} generates no text; leave it out"
@@ -84,6 +88,18 @@ def load(
     if precision is not None and precision not in PRECISIONS:
         raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
     folder = Path(_found(path_or_name, download))
+    if adapter is None and adapters.is_adapter(folder):
+        base = adapters.read_adapter(folder).base
+        if base is None:
+            raise FormatError(f"{files.show(folder)}: this adapter does not name its model; load that, with adapter=")
+        return load(base, precision=precision, max_length=max_length, download=download, adapter=folder)
+    added = None if adapter is None else Path(os.path.abspath(adapter))
+    if added is not None and (
+        not folder.is_dir() or packed_folders.is_packed(folder) or static_format.is_static(folder)
+    ):
+        raise OptionError(
+            f"{files.show(folder)}: adapters are added to folders of encoders and decoders as transformers has"
+        )
     if gguf_loading.is_gguf(folder):
         return gguf_loading.load(folder, None if precision is None else PRECISIONS[precision], max_length)
     if packed_folders.is_packed(folder):
@@ -104,8 +120,10 @@ def load(
     config = modules.read_json(home / "config.json")
     is_decoder = config.get("model_type") in decoder_families.FAMILIES
     if is_decoder and not encoder_loading.makes_vectors(config, chain):
-        return generator_loading.load(home, config, PRECISIONS[precision], max_length)
+        return generator_loading.load(home, config, PRECISIONS[precision], max_length, added)
     if config.get("model_type") in seq2seq_families.FAMILIES:
+        if added is not None:
+            raise OptionError(f"{files.show(home)}: adapters of encoders with decoders are not read")
         return seq2seq_loading.load(home, config, PRECISIONS[precision], max_length)
     if not chain.poolings:
         raise FormatError(
@@ -118,7 +136,7 @@ def load(
             f"{files.show(folder)}: its modules are for vectors of {chain.columns}, and the poolings of a model of "
             f"{spec.config.dim} give {width}"
         )
-    tensors = read_model(home)
+    tensors = read_model(home) if added is None else adapters.merged(read_model(home), added)
     encoder, weights = encoder_loading.read_encoder(tensors, spec, files.show(home))
     tokenizer = loading.load(home)
     if generator_loading.needs_rows(tokenizer, spec.vocab_size):
@@ -132,7 +150,7 @@ def load(
         lower = Lowercase() if normalizer is None else Sequence((Lowercase(), cast("Normalizer", normalizer)))
         tokenizer = Tokenizer(replace(tokenizer.definition, normalizer=lower))
     stated = modules.read_json(home / "tokenizer_config.json", {})
-    again = functools.partial(load, os.path.abspath(folder), precision=precision, max_length=max_length)
+    again = functools.partial(load, os.path.abspath(folder), precision=precision, max_length=max_length, adapter=added)
     common: dict[str, Any] = {
         "reload": again, "left": stated.get("truncation_side") == "left",
         "max_length": _limit(

@@ -6,6 +6,7 @@
 
 from tokkit.nn.grad.causal_lm import CausalLM
 from tokkit.nn.grad.encoder import EncoderConfig
+from tokkit.nn.grad.lora import LoraOptions, with_lora
 from tokkit.nn.grad.masked_lm import MaskedLM, mask_tokens
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.sentence_pairs import SentencePairs
@@ -13,6 +14,6 @@ from tokkit.nn.grad.tape import Tape
 from tokkit.nn.grad.text_classifier import ClassifierHead, TextClassifier
 
 __all__ = [
-    "CausalLM", "ClassifierHead", "EncoderConfig", "MaskedLM", "Parameters", "SentencePairs", "Tape", "TextClassifier",
-    "mask_tokens",
+    "CausalLM", "ClassifierHead", "EncoderConfig", "LoraOptions", "MaskedLM", "Parameters", "SentencePairs", "Tape",
+    "TextClassifier", "mask_tokens", "with_lora",
 ]  # fmt: skip

@@ -24,7 +24,8 @@ class CausalLM:
     Windows, experts, caps and norms of heads are not learnt, and raise OptionError. `weights` are copied; without them
     matrices are drawn from a normal distribution of deviation 0.02, those that end a part divided by √(2 n_layers), as
     GPT-2's are.
-    `dropout` is that of embeddings and of what each part adds.
+    `dropout` is that of embeddings and of what each part adds. `parameters` are taken as they are, some of them frozen
+    or with adapters, in place of `weights`.
 
     Memory is O(tokens): weights of attention are made anew in backward, and logits exist in blocks of rows. Gradients
     have the same bits for any number of threads.
@@ -39,16 +40,18 @@ class CausalLM:
     """
 
     def __init__(
-        self, config: DecoderConfig, weights: Mapping[str, Floats] | None = None, *, seed: int = 0, dropout: float = 0.0
-    ) -> None:
+        self, config: DecoderConfig, weights: Mapping[str, Floats] | None = None, *, seed: int = 0,
+        dropout: float = 0.0, parameters: Parameters | None = None,
+    ) -> None:  # fmt: skip
         _check(config)
         self.config, c = config, config.layers
         dropout = as_float("dropout", dropout, minimum=0)
         if dropout >= 1:
             raise OptionError(f"dropout is {dropout}; it must be below 1")
-        self.parameters = Parameters(_shapes(config, weights))
-        self.parameters.load(_initial(config, self.parameters, seed) if weights is None else weights)
-        p = self.parameters
+        if parameters is None:
+            parameters = Parameters(weight_shapes(config, weights))
+            parameters.load(_initial(config, parameters, seed) if weights is None else weights)
+        p = self.parameters = parameters
         self._dropouts = [Dropout(dropout) for _ in range(1 + 2 * c.n_layers)]
         self._embedding = Embedding(p)
         self._attentions = [SelfAttention(p, f"layers.{i}.attention", c) for i in range(c.n_layers)]
@@ -139,7 +142,8 @@ def _check(config: DecoderConfig) -> None:
         )
 
 
-def _shapes(config: DecoderConfig, weights: Mapping[str, Floats] | None) -> Shapes:
+def weight_shapes(config: DecoderConfig, weights: Mapping[str, Floats] | None) -> Shapes:
+    """Return name → shape of all weights, with the biases that `weights` have."""
     made = dict(config.shapes())
     for name, shape in list(made.items()):
         bias = name.removesuffix("weight") + "bias"

@@ -70,8 +70,63 @@ class Linear:
         return y
 
 
+class LoraLinear(Linear):
+    """y = x Wᵀ + b + scale (x Aᵀ) Bᵀ, for those of the matrices that have an adapter: see `lora.py`."""
+
+    def __init__(self, weights: Parameters, *names: str) -> None:
+        super().__init__(weights, *names)
+        ends = np.cumsum([len(weights[f"{name}.weight"]) for name in names]).tolist()
+        places = {name: slice(end - len(weights[f"{name}.weight"]), end) for name, end in zip(names, ends, strict=True)}
+        places[joined_name(names)] = slice(0, ends[-1])
+        self._parts = [
+            (place, weights.adapters[name], *weights.joined(f"{name}.lora_A.weight"),
+             *weights.joined(f"{name}.lora_B.weight"))
+            for name, place in places.items() if name in weights.adapters
+        ]  # fmt: skip
+
+    def _product(self, a: Floats, b: Floats, tape: Tape, scale: float) -> Floats:
+        c = tape.empty(len(a), b.shape[1])
+        grad_core.matmul(a, b, c, room=tape.room, threads=current_threads())
+        c *= np.float32(scale)
+        return c
+
+    def run(self, x: Floats, tape: Tape) -> Floats:
+        """Return y, and push nothing."""
+        y = super().run(x, tape)
+        for place, scale, a, _, b, _ in self._parts:
+            inner = self._product(x, a.T, tape, scale)
+            grad_core.matmul(inner, b.T, y[:, place], y[:, place], room=tape.room, threads=current_threads())
+        return y
+
+    def input_gradient(self, dy: Floats, tape: Tape) -> Floats:
+        """Return the gradient of x."""
+        dx = super().input_gradient(dy, tape)
+        for place, scale, a, _, b, _ in self._parts:
+            inner = self._product(dy[:, place], b, tape, scale)
+            grad_core.matmul(inner, a, dx, dx, room=tape.room, threads=current_threads())
+        return dx
+
+    def add_gradients(self, dy: Floats, x: Floats, tape: Tape) -> None:
+        """Add what changes A and B, and W and b where they learn, to their gradients."""
+        super().add_gradients(dy, x, tape)
+        for place, scale, a, a_grad, b, b_grad in self._parts:
+            if a_grad is None or b_grad is None:
+                continue
+            inner = self._product(x, a.T, tape, scale)
+            grad_core.matmul(dy[:, place].T, inner, b_grad, b_grad, room=tape.room, threads=current_threads())
+            inner = self._product(dy[:, place], b, tape, scale)
+            grad_core.matmul(inner.T, x, a_grad, a_grad, room=tape.room, threads=current_threads())
+
+
+def joined_name(names: Sequence[str]) -> str:
+    """Return the name of matrices that are one in some files: attention.qkv of attention.q, .k and .v."""
+    return names[0].rpartition(".")[0] + "." + "".join(name.rpartition(".")[2] for name in names)
+
+
 def linear_of(weights: Parameters, *names: str) -> Linear:
-    """Return the layer of one matrix or several that follow one another."""
+    """Return the layer of one matrix or several that follow one another, with adapters if the weights have them."""
+    if weights.adapters.keys() & {*names, joined_name(names)}:
+        return LoraLinear(weights, *names)
     return Linear(weights, *names)
 
 

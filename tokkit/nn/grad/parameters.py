@@ -27,7 +27,11 @@ class Parameters(Mapping[str, Floats]):
     (['a.weight', 'b.weight', 'a.bias'], 9, (3, 3))
     """
 
-    def __init__(self, shapes: Shapes, *, frozen: Collection[str] = ()) -> None:
+    def __init__(
+        self, shapes: Shapes, *, frozen: Collection[str] = (), adapters: Mapping[str, float] | None = None
+    ) -> None:
+        self.adapters = dict(adapters or {})
+        """What has a low-rank change (LoRA), and by how much this counts: see `lora.py`."""
         ordered = sorted(shapes, key=lambda name: len(shapes[name]) < 2)
         self._frozen = frozenset(frozen)
         self._shapes = {name: tuple(shapes[name]) for name in ordered}
