@@ -13,7 +13,7 @@ import pytest
 from conftest import ROOT
 
 CSRC = ROOT / "tokkit" / "_core" / "csrc"
-SOURCES = ("*.c", "text/*.c", "split/*.c", "encode/*.c", "sentencepiece/*.c")
+SOURCES = ("*.c", "files/json_lines.c", "text/*.c", "split/*.c", "encode/*.c", "sentencepiece/*.c")
 
 
 @pytest.fixture(scope="session")

@@ -151,6 +151,7 @@ cdef extern from "encode/plan.h" nogil:
     int tk_worker_init(tk_worker *worker, const tk_plan *plan, size_t max_words)
     void tk_worker_free(tk_worker *worker)
     void tk_worker_shrink(tk_worker *worker, size_t most)
+    int tk_reserve_ids(tk_worker *w, size_t n)
     int tk_encode(
         const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n, size_t *at,
         size_t stop

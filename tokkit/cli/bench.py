@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 RIVALS = ("tiktoken", "tokenizers", "gigatoken", "quicktok")
+NAMES = (*RIVALS, "sentencepiece")
+"""Those that encode, and one that only trains here."""
 
 
 def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     names = [name for name in value.split(",") if name and name != "none"]
     for name in names:
-        if name not in RIVALS:
-            raise click.BadParameter(f"{name!r} is not among the rivals known: {', '.join(RIVALS)}")
+        if name not in NAMES:
+            raise click.BadParameter(f"{name!r} is not among the rivals known: {', '.join(NAMES)}")
     return list(dict.fromkeys(names))
 
 
@@ -30,13 +32,20 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     examples=(
         "tokkit bench cl100k_base corpus.txt",
         "tokkit bench tok.json corpus.txt --threads 2 --json",
+        "tokkit bench tok.json corpus.txt --train --memory --plot bench.png",
+        "tokkit bench tok.json sample.jsonl --plan 1TB --cores 64 --network 1000 --price 0.04",
     ),
+    groups={
+        "Encoding": ("against", "threads", "runs", "mb", "stages"),
+        "Training and memory": ("train", "memory", "vocab_size", "plot", "force"),
+        "A plan for a large run": ("plan", "cores", "network", "price"),
+    },
 )
 @options.tokenizer
 @click.argument("file", required=False, type=options.FILE)
 @click.option(
     "--against",
-    default=",".join(RIVALS),
+    default=",".join(NAMES),
     callback=_names,
     metavar="NAMES",
     help="Rivals (NAME,NAME), or none.",
@@ -53,8 +62,29 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     help="Measure the first N million bytes of FILE, up to the end of a line.",
 )
 @click.option("--stages", is_flag=True, help="Also measure each stage of encoding, in cycles a byte.")
+@click.option(
+    "--train",
+    is_flag=True,
+    help="Also measure training on the text: seconds and peak memory, beside tokenizers and sentencepiece.",
+)
+@click.option("--memory", is_flag=True, help="Also measure the peak memory of loading TOKENIZER and of encoding.")
+@click.option(
+    "--vocab-size", type=click.IntRange(min=300), default=4000, metavar="N", help="With --train: size of vocabularies."
+)
+@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the figures (extra plot).")
+@click.option(
+    "--plan",
+    metavar="SIZE",
+    help="Instead, measure counting, encoding and writing of FILE, and compute what so much text (1TB) takes.",
+)
+@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="With --plan: number of cores.  [default: 1]")
+@click.option(
+    "--network", type=click.FloatRange(min=0, min_open=True), metavar="MB/S", help="With --plan: speed of the input."
+)
+@click.option("--price", type=click.FloatRange(min=0), metavar="X", help="With --plan: price of a core for an hour.")
 @options.field
 @options.input_errors
+@options.force
 @options.progress
 @options.as_json
 def command(
@@ -65,6 +95,8 @@ def command(
     runs: int,
     mb: float,
     stages: bool,
+    train: bool,
+    memory: bool,
     **chosen: Any,
 ) -> None:
     """Encode FILE (or the bundled corpus) with TOKENIZER and with rivals that load the same vocabulary.
@@ -72,6 +104,9 @@ def command(
     Every rival's ids are first compared with ours. "cold" is the first pass of a new encoder, "warm" a later pass.
     A slow rival gets fewer passes than --runs; the table has their number. The stages of --stages are: find pretokens
     (scan), make their keys, probe the cache, emit ids, and miss: what the cache's first line does not have.
+
+    What --train and --memory measure runs in processes of their own, one after another; a rival that learns another
+    vocabulary where it should not, or whose ids differ, gets no figures.
     """
     import os
 
@@ -83,16 +118,61 @@ def command(
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     tok = load(tokenizer, chosen["pattern"])
+    if chosen["plot"] is not None:
+        from tokkit.cli.output import check
+        from tokkit.view import plots
+
+        check(chosen["plot"], force=chosen["force"])
+        plots.check()
+    if chosen["plan"] is not None:
+        from tokkit.cli import plan
+
+        plan.command(tok, file, chosen)
+        return
     name, text = _text(file, Reading("line", chosen["field"], chosen["input_errors"]), int(mb * 1e6))
     with Progress(chosen["progress"]) as progress:
-        found = measured(tok, text, against, threads=threads, runs=runs, progress=progress)
+        encoders = [name for name in against if name in RIVALS]
+        found = measured(tok, text, encoders, threads=threads, runs=runs, progress=progress)
         if stages:
             found["stages"] = of_stages(tok, text, runs, progress)
+        if train or memory:
+            from tokkit.cli import bench_processes
+
+            steps = itertools.count(1)
+
+            def tick() -> None:
+                progress("processes", next(steps), 0)
+
+            if train:
+                found["training"] = bench_processes.training(
+                    text, against, vocab_size=chosen["vocab_size"], threads=threads, runs=runs, tick=tick
+                )
+            if memory:
+                found["memory"] = bench_processes.memory(tok, text, against, runs=runs, tick=tick)
     found = {"conditions": conditions(tokenizer, name, text, threads, runs), **found}
     if chosen["json"]:
         say_json(found)
     else:
         show(found)
+    if chosen["plot"] is not None:
+        from tokkit.cli.output import writing
+
+        with writing(chosen["plot"], force=chosen["force"]) as out:
+            plots.bars(_panels(found), out, title=f"{tokenizer} on {name}")
+
+
+def _panels(found: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
+    """Return the panels of the picture: a label, and a figure for each library."""
+    panels = [("encoding, warm, MB/s", {f["name"]: f["warm_mb_s"] for f in found["encoders"]})]
+    if "training" in found:
+        rows = {f"{row['name']}, {row['model']}": row for row in found["training"]["rows"]}
+        panels.append(("training, MB/s", {name: row["mb_s"] for name, row in rows.items()}))
+        panels.append(("training, peak MB", {name: row["peak"] / 1e6 for name, row in rows.items()}))
+    if "memory" in found:
+        of_memory = found["memory"]["rows"]
+        for key, label in (("load_peak", "loading, peak MB"), ("encode_peak", "encoding, peak MB")):
+            panels.append((label, {row["name"]: row[key] / 1e6 for row in of_memory}))
+    return panels
 
 
 def _text(file: str | None, reading: Reading, limit: int) -> tuple[str, str]:
@@ -215,6 +295,10 @@ def show(found: dict[str, Any]) -> None:
         say(f"{name}: not measured: {reason}")
     if "stages" in found:
         show_stages(found["stages"])
+    if "training" in found or "memory" in found:
+        from tokkit.cli import bench_processes
+
+        bench_processes.show(found)
 
 
 def show_stages(found: dict[str, Any]) -> None:

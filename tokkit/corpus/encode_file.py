@@ -5,13 +5,12 @@ from __future__ import annotations
 import codecs
 import contextlib
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, cast
 
 from tokkit import limits
 from tokkit.corpus import paths, readers
-from tokkit.corpus.id_writers import IdWriter
+from tokkit.corpus.turns import Turns
 from tokkit.engines.engine import Engine
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
@@ -23,12 +22,43 @@ file). Reading costs less than half of what mapping the file would save, and a f
 short, while a mapping would crash the process."""
 AHEAD = 4
 """Maximum number of encoded blocks for each thread that wait for an earlier block to be written."""
-PAUSE = 0.001
-"""Seconds after which a thread that is too far ahead looks again whether it may go on."""
 
 
 class _Source(Protocol):
     def readinto(self, buffer: memoryview, /) -> int | None: ...
+
+
+class _Sink(Protocol):
+    documents: int
+
+    def reads(self, path: str, /) -> None: ...
+
+    def write(self, data: Any, /) -> None: ...
+
+
+class _WithoutMark:
+    """Reads a stream without a byte-order mark at its start."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._first: bytes | None = None
+
+    def read(self, n: int) -> bytes:
+        buffer = bytearray(n)
+        return bytes(memoryview(buffer)[: self.readinto(memoryview(buffer))])
+
+    def readinto(self, buffer: memoryview) -> int:
+        if self._first is None:
+            first = b""
+            while len(first) < len(codecs.BOM_UTF8) and (more := self._stream.read(len(codecs.BOM_UTF8) - len(first))):
+                first += more
+            self._first = first.removeprefix(codecs.BOM_UTF8)
+        if not self._first:
+            return cast(_Source, self._stream).readinto(buffer) or 0
+        n = min(len(buffer), len(self._first))
+        buffer[:n] = self._first[:n]
+        self._first = self._first[n:]
+        return n
 
 
 class _Cleaned:
@@ -105,78 +135,47 @@ class _Blocks:
         return n
 
 
-class _Turns:
-    """Hands the results of threads to `write` in the order of their numbers, whichever is ready first.
-
-    An interrupt may reach the main thread anywhere. `with` on a plain lock leaves it free then; a Condition would stay
-    locked for ever if it came while the lock was being taken. So a thread that is too far ahead looks again and again.
-    """
-
-    def __init__(self, write: Callable[[Any], None], most_ahead: int) -> None:
-        self._write, self._most_ahead = write, most_ahead
-        self._lock = threading.Lock()
-        self._turn = 0
-        self._waiting: dict[int, bytes] = {}
-        self._stopped = False
-
-    def put(self, number: int, data: Any) -> bool:
-        """Write `data`, or leave a copy for the thread whose turn comes before; return whether to go on."""
-        while number - self._turn > self._most_ahead and not self._stopped:
-            time.sleep(PAUSE)
-        with self._lock:
-            if self._stopped:
-                return False
-            if number != self._turn:
-                self._waiting[number] = bytes(data)
-                return True
-        # It is the turn of this thread alone until the turn moves on.
-        while data is not None:
-            self._write(data)
-            with self._lock:
-                self._turn += 1
-                data = self._waiting.pop(self._turn, None)
-        return True
-
-    def stop(self) -> None:
-        """Make `put` return False in all threads, also in those that wait."""
-        self._stopped = True
-
-
 class FileEncoder:
-    """Encodes files with an engine; `special` is as in `Tokenizer.encode`, `errors` as in `Corpus`."""
+    """Encodes files with an engine; `special` is as in `Tokenizer.encode`, `errors` as in `Corpus`.
+
+    Its options may be read: what encodes the documents of a shard needs the same.
+    """
 
     def __init__(self, engine: Engine, *, special: Special, threads: int, errors: str, narrow: bool) -> None:
         if errors not in readers.INPUT_ERRORS:
             raise OptionError(f"input_errors is {errors!r}; it must be one of {', '.join(readers.INPUT_ERRORS)}")
-        self._engine, self._special, self._threads, self._errors = engine, special, threads, errors
-        self._narrow = narrow
+        self.engine, self.special, self.threads, self.errors, self.narrow = engine, special, threads, errors, narrow
 
-    def encode(self, path: str, writer: IdWriter, tick: Callable[[int], object] | None = None) -> int:
+    def encode(
+        self, path: str, writer: _Sink, tick: Callable[[int], object] | None = None, *, drops_mark: bool = False
+    ) -> int:
         """Write the ids of a file; return its bytes of text. `tick` is called with the bytes of the file read so far.
 
         "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError if the writer would replace it.
+        With `drops_mark` a byte-order mark at the start of the file is left out; else it is a part of the text.
         """
         name = paths.input_name(path)
         if paths.holds_records(path):
             raise CorpusError(f"{name} holds records, not text: read it with tokkit encode, or batch by batch")
         writer.reads(path)
         with paths.opened(path, name) as (stream, position):
-            source = cast(_Source, stream) if self._errors == "strict" else _Cleaned(stream, self._errors)
-            blocks = _Blocks(source, name, self._engine, self._special)
+            text = cast(BinaryIO, _WithoutMark(stream)) if drops_mark else stream
+            source = cast(_Source, text) if self.errors == "strict" else _Cleaned(text, self.errors)
+            blocks = _Blocks(source, name, self.engine, self.special)
             size = paths.size_of(path)
-            threads = min(self._threads, 1 + size // CHARACTERS_A_THREAD) if size else self._threads
+            threads = min(self.threads, 1 + size // CHARACTERS_A_THREAD) if size else self.threads
 
             def write(data: Any) -> None:
                 writer.write(data)
                 if tick is not None:
                     tick(position())
 
-            turns = _Turns(write, AHEAD * threads)
+            turns = Turns(write, AHEAD * threads, keep=bytes)
             failed: dict[int, Exception] = {}
 
             def work() -> None:
                 buffer = bytearray(BLOCK_BYTES)
-                with contextlib.closing(self._engine.block_encoder(self._special, narrow=self._narrow)) as encoder:
+                with contextlib.closing(self.engine.block_encoder(self.special, narrow=self.narrow)) as encoder:
                     while not failed and (block := blocks.next(buffer)) is not None:
                         number, offset, n, goes_on = block
                         try:
@@ -204,7 +203,7 @@ class FileEncoder:
                 )
             case "special token", int(at), int(id_):
                 return SpecialTokenError(
-                    f"{name} holds the special token {self._engine.special_name(id_)!r} at byte {offset + at}; "
+                    f"{name} holds the special token {self.engine.special_name(id_)!r} at byte {offset + at}; "
                     'pass special="text" to read it as text, or "all" or a set to let it be a token'
                 )
-        return self._engine.unusable(error) if isinstance(error, OverflowError) else error
+        return self.engine.unusable(error) if isinstance(error, OverflowError) else error

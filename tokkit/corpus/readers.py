@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.text import documents as documents_of
 from tokkit._core.text import paragraph_ends
-from tokkit.corpus import records
+from tokkit.corpus import json_lines, records
 from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, size_of, suffix_of
 from tokkit.errors import CorpusError, OptionError
 
@@ -38,7 +38,8 @@ _BOM = b"\xef\xbb\xbf"
 class Block:
     """Whole documents. With the unit "line" each line is one; with "item", `ends` (packed int64) has their ends.
 
-    `data` is the file's UTF-8, not yet validated; `name` and `offset`, in bytes after decompression, are its place.
+    `data` is the file's UTF-8, not yet validated but for the unit "item"; `name` and `offset`, in bytes after
+    decompression, are its place.
     """
 
     data: bytes
@@ -164,8 +165,8 @@ class Corpus:
                     yield chunk
 
             if holds_records(path):
-                lines = (line for data, _ in _cut(chunks(), "line") for line in data.removesuffix(b"\n").split(b"\n"))
-                yield from self._items(records.of_lines(lines, name, self.field, self.errors), name, ", line")
+                for texts, ends in json_lines.texts_of(chunks(), name, self.field, self.errors, self._utf8):
+                    yield Block(texts, "item", name, 0, ends.tobytes())
             else:
                 for data, offset in _cut(chunks(), self.unit):
                     yield Block(data, self.unit, name, offset)
@@ -236,27 +237,38 @@ def _cut(chunks: Iterable[bytes], unit: str) -> Iterator[tuple[bytes, int]]:
         size += len(chunk)
         if size < enough:
             continue
-        data = b"".join(parts)
-        cut = _last_end(data, unit)
-        if cut:
-            yield _without_mark(data[:cut], offset)
-        offset += cut
-        parts, size = [data[cut:]], len(data) - cut
+        data, rest = _cut_lines(parts) if unit == "line" else _cut_paragraphs(b"".join(parts))
+        if data:
+            yield _without_mark(data, offset)
+        offset += len(data)
+        parts, size = rest, size - len(data)
         # A document longer than a block is looked through again only when it has doubled, so in linear time.
-        enough = BLOCK_BYTES if cut else 2 * size
+        enough = BLOCK_BYTES if data else 2 * size
     if size:
         yield _without_mark(b"".join(parts), offset)
 
 
-def _last_end(data: bytes, unit: str) -> int:
-    """Return where the last document ends that ends surely in these bytes, 0 for none."""
-    if unit == "line":
-        return data.rfind(b"\n") + 1
+def _cut_lines(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
+    """Return the bytes up to the last line end in these, and what follows it."""
+    for k in range(len(parts) - 1, -1, -1):
+        end = parts[k].rfind(b"\n") + 1
+        if end == len(parts[k]):
+            return b"".join(parts[: k + 1]), parts[k + 1 :]
+        if end:
+            return b"".join((*parts[:k], memoryview(parts[k])[:end])), [parts[k][end:], *parts[k + 1 :]]
+    return b"", parts
+
+
+def _cut_paragraphs(data: bytes) -> tuple[bytes, list[bytes]]:
+    """Return the bytes up to the last place where a paragraph ends surely, and what follows it."""
     size = LOOKED_BACK
     while True:  # from the end on, mostly not far
         ends = np.frombuffer(paragraph_ends(data[-size:]), dtype=np.int64)
-        if len(ends) or size >= len(data):
-            return max(len(data) - size, 0) + int(ends[-1]) if len(ends) else 0
+        if len(ends):
+            end = max(len(data) - size, 0) + int(ends[-1])
+            return data[:end], [data[end:]]
+        if size >= len(data):
+            return b"", [data]
         size *= 16
 
 

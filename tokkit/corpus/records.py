@@ -12,9 +12,9 @@ from tokkit.corpus.paths import suffix_of
 from tokkit.errors import CorpusError, OptionError
 
 
-def of_lines(lines: Iterable[bytes], name: str, field: str, errors: str) -> Iterator[tuple[int, str]]:
-    """Yield (line, text) of JSON lines."""
-    for number, line in enumerate(lines, 1):
+def of_lines(lines: Iterable[bytes], name: str, field: str, errors: str, first: int = 1) -> Iterator[tuple[int, str]]:
+    """Yield (line, text) of JSON lines, which are numbered from `first` on."""
+    for number, line in enumerate(lines, first):
         if line.strip():
             yield number, text_of(_json(line, f"{name}, line {number}", errors), field, f"{name}, line {number}")
 

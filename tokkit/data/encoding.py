@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import contextvars
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal
 
 from tokkit.corpus import id_writers, paths
-from tokkit.corpus.readers import Block, Corpus, InputErrors, Unit
+from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.corpus.shards import keys, refuse_repeats
 from tokkit.data import manifest
+from tokkit.data.documents import DocumentEncoder
 from tokkit.data.rearranging import Rearranged
 from tokkit.data.writers import FORMATS, WRITERS, Chunk, Writer
 from tokkit.definition import is_text
-from tokkit.errors import OptionError, SpecialTokenError
-from tokkit.threads import thread_count
+from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
 StrPath = str | os.PathLike[str]
 Format = Literal["bin", "npy", "megatron", "arrow", "parquet"]
 Packing = Literal["sequential", "best-fit"]
-CHUNK_BYTES = 4 << 20
-"""Bytes of text that are encoded at once: enough for several threads; the chunks before and after are held too."""
 PACKINGS = ("sequential", "best-fit")
 
 
@@ -90,8 +84,8 @@ def encode_shards(
         raise OptionError(f"format is {format!r}; it must be one of {', '.join(FORMATS)}")
     _check_packages(format)
     width = _dtype_of(tokenizer, dtype, format)
-    marks = _Marks(_id_of(tokenizer, "bos", bos), _id_of(tokenizer, "eos", eos), width)
-    padding = marks.eos if pad is None else _id_of(tokenizer, "pad", pad)
+    first, last = _id_of(tokenizer, "bos", bos), _id_of(tokenizer, "eos", eos)
+    padding = last if pad is None else _id_of(tokenizer, "pad", pad)
     _check_packing(pack, seq_len, padding, format)
     if shuffle is not None and (isinstance(shuffle, bool) or not isinstance(shuffle, int) or shuffle < 0):
         raise OptionError(f"shuffle is {shuffle!r}; it must be a seed, an int of at least 0, or None")
@@ -101,11 +95,14 @@ def encode_shards(
     refuse_repeats(given)
     Corpus(given, unit=unit, field=field, errors=input_errors)  # which checks the options
     packing = {"pack": pack, "seq_len": seq_len, "pad": padding if pack else None, "shuffle": shuffle}
-    about = {"kind": format, "dtype": width, **tokenizer.about_ids(), "bos": marks.bos, "eos": marks.eos, **packing}
+    about = {"kind": format, "dtype": width, **tokenizer.about_ids(), "bos": first, "eos": last, **packing}
     folder = os.fspath(out)
     os.makedirs(folder, exist_ok=True)
     manifest.check_same(folder, about)
     how = {**about, "unit": unit, "field": field, "input_errors": input_errors, "special": _listed(special)}
+    encoder = tokenizer.file_encoder(
+        special=special, threads=threads, input_errors=input_errors, narrow=width == "uint16"
+    )
     made = []
     for number, shard in enumerate(given):
         if progress is not None:
@@ -117,14 +114,14 @@ def encode_shards(
         record = manifest.read_json(stem + manifest.RECORD) if done else {}
         if not (done := manifest.is_done(folder, record, key)):
             corpus = Corpus([shard], unit=unit, field=field, errors=input_errors)
-            source = _Encoding(tokenizer, corpus, marks, special, thread_count(threads))
+            source = DocumentEncoder(encoder, shard, corpus, width, first, last)
             seed = None if shuffle is None else [shuffle, *os.fsencode(os.path.basename(shard))]
             with WRITERS[format](stem, width, about) as writer:
                 if pack is None and seed is None:
-                    _write(writer, source.chunks())
+                    source.write(writer)
                 else:
                     with Rearranged(stem, width) as rearranged:
-                        _write(rearranged, source.chunks())
+                        source.write(rearranged)
                         _write(writer, rearranged.chunks(pack, seq_len, padding, seed))
             counts = {"tokens": writer.n_ids, "documents": source.documents, "bytes": source.n_bytes}
             files = manifest.files_record(writer.files, writer.digests)
@@ -139,84 +136,7 @@ def encode_shards(
     return made
 
 
-@dataclass(frozen=True)
-class _Marks:
-    """Ids that are put around each document, None for none."""
-
-    bos: int | None
-    eos: int | None
-    dtype: str
-
-    def around(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> Chunk:
-        """Return documents with their marks."""
-        ids = ids.astype(self.dtype, copy=False)
-        before, after = self.bos is not None, self.eos is not None
-        n_marks = before + after
-        if not n_marks or not len(ends):
-            return Chunk(ids, ends)
-        new_ends = ends + n_marks * np.arange(1, len(ends) + 1)
-        made = np.empty(len(ids) + n_marks * len(ends), dtype=self.dtype)
-        is_text = np.ones(len(made), dtype=bool)
-        for mark, places in ((self.bos, np.concatenate([[0], new_ends[:-1]])), (self.eos, new_ends - 1)):
-            if mark is not None:
-                is_text[places] = False
-                made[places] = mark
-        made[is_text] = ids
-        return Chunk(made, new_ends)
-
-
-class _Encoding:
-    """Encodes the documents of a corpus in chunks."""
-
-    def __init__(self, tokenizer: Tokenizer, corpus: Corpus, marks: _Marks, special: Special, threads: int) -> None:
-        self._tokenizer, self._corpus, self._marks = tokenizer, corpus, marks
-        self._special, self._threads = special, threads
-        self.documents = self.n_bytes = 0
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the documents, encoded; a chunk is read while the one before is encoded."""
-        with ThreadPoolExecutor(1) as pool:
-            before: Future[Chunk] | None = None
-            for blocks in self._blocks():
-                texts: list[bytes] = []
-                for block in blocks:
-                    texts += block.texts()
-                future = pool.submit(contextvars.copy_context().run, self._encoded, texts, blocks)
-                if before is not None:
-                    yield before.result()
-                before = future
-            if before is not None:
-                yield before.result()
-
-    def _blocks(self) -> Iterator[list[Block]]:
-        blocks: list[Block] = []
-        size = 0
-        for block in self._corpus:
-            blocks.append(block if self._corpus.errors == "strict" else block.validated(self._corpus.errors))
-            size += len(block.data)
-            if size >= CHUNK_BYTES:
-                yield blocks
-                blocks, size = [], 0
-        if blocks:
-            yield blocks
-
-    def _encoded(self, texts: list[bytes], blocks: list[Block]) -> Chunk:
-        try:
-            ids, offsets = self._tokenizer.encode_batch(
-                texts, special=self._special, threads=self._threads, dtype=self._marks.dtype
-            )
-        except SpecialTokenError as error:
-            raise SpecialTokenError(f"{blocks[0].name}: {error}") from None
-        except ValueError:
-            for block in blocks:
-                block.validated("strict")  # which names the place
-            raise
-        self.documents += len(texts)
-        self.n_bytes += sum(len(block.data) for block in blocks)
-        return self._marks.around(ids, offsets[1:])
-
-
-def _write(writer: Writer | Rearranged, chunks: Iterator[Chunk]) -> None:
+def _write(writer: Writer, chunks: Iterator[Chunk]) -> None:
     """Write chunks in a thread, while the next is made."""
     with ThreadPoolExecutor(1) as pool:
         before: Future[None] | None = None

@@ -18,6 +18,8 @@ CHUNK_IDS = 1 << 22
 class Rearranged:
     """Takes chunks (`write`), then gives them anew (`chunks`). A context manager, which removes its file."""
 
+    takes_parts = True
+
     def __init__(self, stem: str, dtype: str) -> None:
         self._path, self._dtype = temporary_files.new(stem, stem), np.dtype(dtype)
         self._ends: list[Ints] = []

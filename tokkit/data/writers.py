@@ -71,6 +71,9 @@ class Asides:
 class Writer:
     """Writes one shard, as a context manager: its files get their names at the end, without an error."""
 
+    takes_parts = True
+    """Whether a chunk may end in the middle of a document."""
+
     def __init__(self, stem: str, dtype: str, about: Mapping[str, Any]) -> None:
         self.stem, self.dtype, self.about = stem, dtype, about
         self.n_ids = 0
@@ -157,19 +160,19 @@ class MegatronWriter(Writer):
         super().begin()
         self._file = self._create(".bin")
         self._hash = hashlib.sha256()
-        self._lengths: list[NDArray[np.int32]] = []
+        self._ends: list[Ints] = []
 
     def write(self, chunk: Chunk) -> None:
         """Write the ids that come next."""
         data = chunk.ids.astype(np.dtype(self.dtype).newbyteorder("<"), copy=False).data
         self._hash.update(data)
         self._file.write(data)
-        self._lengths.append(np.diff(chunk.ends, prepend=0).astype("<i4"))
+        self._ends.append(chunk.ends + self.n_ids)
         self.n_ids += len(chunk.ids)
 
     def finish(self) -> None:
         """Write the index."""
-        lengths = np.concatenate([np.zeros(0, dtype="<i4"), *self._lengths])
+        lengths = np.diff(np.concatenate([np.zeros(0, dtype=np.int64), *self._ends]), prepend=0).astype("<i4")
         pointers = (np.cumsum(lengths, dtype="<i8") - lengths) * np.dtype(self.dtype).itemsize
         n = len(lengths)
         file = self._create(".idx")
@@ -198,6 +201,7 @@ def megatron_ends(path: str) -> tuple[str, Ints]:
 class TableWriter(Writer):
     """A row for each document, or row of documents, with the column input_ids; of packed rows segment_ids too."""
 
+    takes_parts = False
     suffix = ".arrow"
 
     def begin(self) -> None:

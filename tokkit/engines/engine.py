@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tokkit import limits
 from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end, count_part
-from tokkit._core.text import Grown, to_utf8
+from tokkit._core.text import Grown, documents, to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.special_tokens import MAX_POLICIES, Special, SpecialTokens
 from tokkit.errors import CorpusError, SpecialTokenError
@@ -187,7 +187,37 @@ class Engine:
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
         return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
 
-    def _run(self, batch: Batch, threads: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    def encode_documents(
+        self,
+        data: bytes,
+        ends: bytes | None,
+        special: Special,
+        threads: int,
+        *,
+        narrow: bool = False,
+        before: int | None = None,
+        after: int | None = None,
+        valid: bool = False,
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return ids and offsets, as `encode_batch`, of the documents of a block of UTF-8.
+
+        They end at `ends` (packed int64), or are its lines. Ids are uint16 if `narrow`, and `before` and `after` are
+        ids that are put around each document. UTF-8 that is known to be `valid` is not looked through.
+        """
+        marks = {"before": -1 if before is None else before, "after": -1 if after is None else after}
+        encoder, finder = (None, None) if special == "raise" else self._way(special)
+        if encoder is not None:
+            try:
+                return self._run(Batch(encoder, [data], finder, [ends], narrow=narrow, valid=valid, **marks), threads)
+            except LookupError:
+                pass
+            except OverflowError as error:
+                raise self.unusable(error) from None
+        ids, offsets = self.encode_batch(documents(data, ends), special, threads)
+        ids = ids.astype(np.uint16 if narrow else np.uint32, copy=False)
+        return framed(ids, offsets, before, after) if before is not None or after is not None else (ids, offsets)
+
+    def _run(self, batch: Batch, threads: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return the ids and offsets of a batch, encoded by up to `threads` threads."""
         try:
             # Each further thread brings a cache of its own, which pays only if there is much to encode.
@@ -195,6 +225,10 @@ class Engine:
             return batch.result()
         finally:
             batch.close()
+
+    def runs_in_core(self, special: Special) -> bool:
+        """Whether no component in Python is asked by this policy."""
+        return self._way("text" if special == "raise" else special)[0] is not None
 
     # ---- texts that come in parts
 
@@ -315,6 +349,22 @@ class Engine:
     def merges(self) -> NDArray[np.uint32]:
         """Return the merges that can happen, (n, 3) ids of left, right and result, of BPE over bytes."""
         return np.empty((0, 3), dtype=np.uint32)
+
+
+def framed(
+    ids: NDArray[Any], offsets: NDArray[np.int64], before: int | None, after: int | None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the ids of texts, and their offsets, with an id before and one after each text, None for none."""
+    n_marks = (before is not None) + (after is not None)
+    moved = offsets + n_marks * np.arange(len(offsets))
+    made = np.empty(len(ids) + n_marks * (len(offsets) - 1), dtype=ids.dtype)
+    is_text = np.ones(len(made), dtype=bool)
+    for mark, places in ((before, moved[:-1]), (after, moved[1:] - 1)):
+        if mark is not None:
+            is_text[places] = False
+            made[places] = mark
+    made[is_text] = ids
+    return made, moved
 
 
 class WholeEncoder:

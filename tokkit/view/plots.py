@@ -1,4 +1,4 @@
-"""Plots measures of a text encoded by several models and vocabulary sizes, with matplotlib (extra `plot`)."""
+"""Plots measures of models and vocabulary sizes, and figures of a benchmark, with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ PANELS = (
 )
 """The name of a measure, its label, and the factor that it is multiplied by."""
 INCHES = (10.0, 7.0)
+BAR_INCHES = 0.32
+"""Height of a bar."""
 DOTS_PER_INCH = 120
 
 
@@ -50,6 +52,27 @@ def sizes(rows: Iterable[Mapping[str, Any]], file: BinaryIO, *, title: str = "")
         axis.set_ylabel(label)
         axis.grid(visible=True, alpha=0.3)
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=max(1, len(models)))
+    if title:
+        figure.suptitle(title.replace("$", r"\$"), fontsize="medium")
+    FigureCanvasAgg(figure).print_png(file)
+
+
+def bars(panels: Sequence[tuple[str, Mapping[str, float]]], file: BinaryIO, *, title: str = "") -> None:
+    """Write a PNG of panels one below the other: a label, and a bar for each name."""
+    check()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    heights = [max(len(figures), 1) + 1 for _, figures in panels]
+    size = (INCHES[0], 0.6 + BAR_INCHES * sum(heights))
+    figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for axis, (label, figures) in zip(axes, panels, strict=True):
+        drawn = axis.barh(list(figures), list(figures.values()), height=0.7)
+        axis.bar_label(drawn, fmt="%.3g", padding=3)
+        axis.invert_yaxis()
+        axis.set_xlim(0, 1.15 * max(figures.values(), default=1.0) or 1.0)
+        axis.set_title(label, fontsize="medium", loc="left")
     if title:
         figure.suptitle(title.replace("$", r"\$"), fontsize="medium")
     FigureCanvasAgg(figure).print_png(file)

@@ -36,6 +36,8 @@ typedef struct {
        cut */
     void (*sp_fill)(const struct tk_sp *m, struct tk_sp_scratch *w, const uint8_t *text, size_t n);
     void (*sp_cut)(const struct tk_sp *m, struct tk_sp_scratch *w);
+    /* files/json_lines.h: as tk_json_plain */
+    const uint8_t *(*json_plain)(const uint8_t *p, const uint8_t *end, uint8_t **out, uint64_t *beyond);
     /* encode/bpe_keys.h and sentencepiece/sp_keys.h, or NULL: the keys of as many pretokens as go by eights (and, of
        the first, do not reach the end of the text); returns how many */
     size_t (*bpe_keys)(const struct tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,

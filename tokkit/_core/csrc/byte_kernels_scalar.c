@@ -2,6 +2,7 @@
 #include "byte_kernels.h"
 #include "text/bytes_scalar.h"
 
+#include "files/json_lines.h"
 #include "sentencepiece/sp_front_loops.h"
 #include "split/added.h"
 #include "split/scan_family.h"
@@ -16,4 +17,5 @@ const tk_byte_kernels tk_byte_kernels_scalar = {
     .added_skip = tk_added_skip,
     .sp_fill = sp_fill,
     .sp_cut = sp_cut,
+    .json_plain = tk_json_plain,
 };

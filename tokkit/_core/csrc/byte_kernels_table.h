@@ -2,6 +2,7 @@
    (text/bytes_*.h), with TK_TABLE for the name of the table, and TK_KEYS defined if it has the kernels of keys. */
 #include "byte_kernels.h"
 
+#include "files/json_lines_loops.h"
 #include "sentencepiece/sp_front_loops.h"
 #include "split/added_loops.h"
 #include "split/cut_units_loops.h"
@@ -18,6 +19,7 @@ const tk_byte_kernels TK_TABLE = {
     .added_skip = added_skip,
     .sp_fill = sp_fill,
     .sp_cut = sp_cut,
+    .json_plain = json_plain,
 #ifdef TK_KEYS
     .bpe_keys = bpe_keys,
     .sp_keys = sp_keys,

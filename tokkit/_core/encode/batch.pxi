@@ -1,8 +1,8 @@
 # Encodes many texts, or a long one, with several threads into one array of ids.
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free
-from libc.string cimport memcpy
+from libc.string cimport memchr, memcpy
 
 from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_invalid, tk_utf8_of, view_text
 
@@ -55,10 +55,15 @@ cdef struct Segment:  # a text, or a part of one
     bint begins_text, ends_text
 
 
-cdef inline void see(TextView *view, tk_document *document) noexcept:
-    document.units = view.data
-    document.n = view.length
-    document.width = view.width
+cdef int append_mark(tk_worker *w, int64_t id_) noexcept nogil:
+    cdef int status
+    if id_ < 0:
+        return TK_OK
+    status = tk_reserve_ids(w, 1)
+    if status == TK_OK:
+        w.ids[w.n_ids] = <uint32_t> id_
+        w.n_ids += 1
+    return status
 
 
 cdef class Batch:
@@ -66,6 +71,10 @@ cdef class Batch:
 
     The result does not depend on the number of threads. Where the encoder and the tokens that are looked for allow
     it, long texts are cut at split points (csrc/split/split_points.h), and become the work of several threads.
+
+    With `ends`, each of `texts` holds documents, bytes joined: those that end at `ends` (packed int64, rising, the last
+    at the end of the bytes), or, for None, its lines with their ends. `before` and `after` are ids that are put around
+    each text or document, -1 for none. `narrow` ids are uint16. `valid` says that documents are known to be UTF-8.
     """
 
     cdef Encoder encoder
@@ -77,6 +86,7 @@ cdef class Batch:
     cdef Block out                # the result: room for what is expected
     cdef Segment *segments
     cdef size_t n_segments
+    cdef size_t n_texts           # or documents
     cdef size_t segments_capacity
     cdef tk_parts parts
     cdef readonly size_t units    # of all texts
@@ -84,19 +94,32 @@ cdef class Batch:
     cdef size_t failed            # the first part that could not be encoded, their number for none; and why
     cdef int status
     cdef object error
+    cdef bint narrow, valid
+    cdef int64_t before, after    # ids around each text, -1 for none
 
-    def __cinit__(self, Encoder encoder, list texts, Finder finder=None):
+    def __cinit__(
+        self, Encoder encoder, list texts, Finder finder=None, list ends=None, *, bint narrow=False,
+        int64_t before=-1, int64_t after=-1, bint valid=False
+    ):
         cdef size_t number, n = len(texts)
+        cdef int64_t largest
         self.encoder = encoder
         self.finder = finder
         self.added = finder_of(finder)
         self.owners = list(texts)
         self.workers = []
         self.lock = threading.Lock()
+        self.narrow, self.before, self.after, self.valid = narrow, before, after, valid
+        largest = max(<int64_t> encoder.n_ids - 1, before, after)
+        if largest >> (16 if narrow else 32):
+            raise OverflowError(f"ids up to {largest} do not fit in uint{16 if narrow else 32}")
         if tk_reserve(&self.segments, &self.segments_capacity, n, sizeof(Segment)) != TK_OK:
             raise MemoryError
         for number in range(n):
-            self.add(number)
+            if ends is None:
+                self.add(number)
+            else:
+                self.add_documents(texts[number], ends[number])
         self.failed = self.parts.n
 
     def __dealloc__(self):
@@ -105,11 +128,7 @@ cdef class Batch:
         free(self.out.ids)
 
     cdef object add(self, size_t number):
-        # A text becomes a segment, or several.
         cdef TextView view
-        cdef tk_document document
-        cdef size_t start = 0, at, end, some = PART_UNITS
-        cdef bint cuts
         text = self.owners[number]
         if isinstance(text, str):
             view_text(text, &view)
@@ -117,23 +136,53 @@ cdef class Batch:
             self.owners[number] = text = bytes(text)  # a copy of what may change, bytes as they are
             view.data = <const uint8_t *> <const char *> (<bytes> text)
             view.length = len(<bytes> text)
-            view.width = 0
+            view.width = UNCHECKED
         else:
             raise TypeError(f"text {number} of the batch is {type(text).__name__}, not str or bytes")
-        see(&view, &document)
-        cuts = self.encoder.describe(&document, self.finder)
-        if not isinstance(text, str):
-            view.width = UNCHECKED
-        elif view.width > 1:
-            some = WIDE_UNITS
-        at = some
-        while cuts and at + REACH < view.length:
-            end = tk_split_point(&document, at, at + REACH)
-            if end < at + REACH:
-                self.append(&view, start, end, False)
-                start = at = end
-            at += some
-        self.append(&view, start, view.length, True)
+        self.cut(&view)
+
+    cdef object add_documents(self, bytes data, bytes ends):
+        cdef TextView view
+        cdef const uint8_t *p = <const uint8_t *> <const char *> data
+        cdef const uint8_t *stop = p + len(data)
+        cdef const uint8_t *end
+        cdef const int64_t *given
+        cdef int64_t last = 0
+        cdef size_t k
+        view.width = 0 if self.valid else UNCHECKED
+        if ends is None:
+            while p < stop:
+                end = <const uint8_t *> memchr(p, 10, stop - p)
+                end = stop if end is NULL else end + 1
+                view.data, view.length = p, end - p
+                self.cut(&view)
+                p = end
+            return None
+        given = <const int64_t *> <const char *> ends
+        for k in range(len(ends) // sizeof(int64_t)):
+            if not last <= given[k] <= len(data):
+                raise ValueError("ends must rise, and be in the text")
+            view.data, view.length = p + last, given[k] - last
+            self.cut(&view)
+            last = given[k]
+
+    cdef int cut(self, TextView *view) except -1:
+        # A text becomes a segment, or several.
+        cdef tk_document document
+        cdef size_t start = 0, at, end, some = WIDE_UNITS if view.width > 1 else PART_UNITS
+        self.n_texts += 1
+        if some + REACH < view.length:
+            document.units, document.n, document.width = view.data, view.length, max(view.width, 0)
+            if self.encoder.describe(&document, self.finder):
+                at = some
+                while at + REACH < view.length:
+                    end = tk_split_point(&document, at, at + REACH)
+                    if end < at + REACH:
+                        self.append(view, start, end, False)
+                        start = at = end
+                    at += some
+        self.append(view, start, view.length, True)
+        return 0
 
     cdef int append(self, TextView *view, size_t start, size_t end, bint ends) except -1:
         # One more segment, in the last part or in a new one.
@@ -206,9 +255,16 @@ cdef class Batch:
 
     cdef void move(self, tk_worker *w, size_t number) noexcept nogil:
         cdef tk_part *part = self.parts.list + number
-        if part.n_ids:
-            memcpy(self.out.ids + part.place, w.ids + part.start, part.n_ids * sizeof(uint32_t))
-            part.n_ids = 0  # `result` need not
+        cdef const uint32_t *ids = w.ids + part.start
+        cdef uint16_t *out
+        cdef size_t k
+        if self.narrow:
+            out = <uint16_t *> self.out.ids + part.place
+            for k in range(part.n_ids):
+                out[k] = <uint16_t> ids[k]
+        elif part.n_ids:
+            memcpy(self.out.ids + part.place, ids, part.n_ids * sizeof(uint32_t))
+        part.n_ids = 0  # `result` need not move them
 
     cdef bint encode(self, tk_worker *w, size_t number, size_t *bytes_, bint watches) except -1 nogil:
         # Returns whether the part could be encoded.
@@ -229,6 +285,8 @@ cdef class Batch:
                 status = NOT_UTF8
             at = 0
             w.continues, w.goes_on = not segment.begins_text, not segment.ends_text
+            if status == TK_OK and segment.begins_text:
+                status = append_mark(w, self.before)
             while status == TK_OK and at < n:
                 bytes_[0] += min(n - at, <size_t> BATCH_SLICE_BYTES)
                 status = tk_encode(&self.encoder.plan, w, self.added, p, n, &at, at + BATCH_SLICE_BYTES)
@@ -239,6 +297,8 @@ cdef class Batch:
                     if watches:
                         with gil:
                             PyErr_CheckSignals()
+            if status == TK_OK and segment.ends_text:
+                status = append_mark(w, self.after)
             if status != TK_OK:
                 with gil:
                     self.fail(number, k, status)
@@ -276,17 +336,21 @@ cdef class Batch:
             units += self.segments[k].length
         expected = <double> self.parts.list[0].n_ids * <double> self.units / <double> max(units, 1)
         try:
-            self.out = self.encoder.pool.take(<size_t> (expected * SPARE) + 1)
+            self.out = self.encoder.pool.take(self.words(<size_t> (expected * SPARE) + 1))
         except MemoryError:  # the first part may have been an unlike one: `result` asks for what it takes
             return None
-        tk_parts_make_room(&self.parts, self.out.capacity)
+        tk_parts_make_room(&self.parts, self.out.capacity * (2 if self.narrow else 1))
+
+    cdef size_t words(self, size_t n) noexcept:
+        # How many uint32 have the room of n ids.
+        return n // 2 + n % 2 if self.narrow else n
 
     def stop(self):
         """Let all threads leave as soon as they can; no result comes."""
         tk_parts_end(&self.parts, TK_LEAVE)
 
     def result(self):
-        """Return (ids, offsets): uint32 ids of all texts, int64 offsets (texts + 1,). The error of a text is raised.
+        """Return (ids, offsets): ids of all texts, int64 offsets (texts + 1,). The error of a text is raised.
 
         Call it when no thread is in `run`.
         """
@@ -298,7 +362,7 @@ cdef class Batch:
             if self.error is not None:
                 raise self.error
             check(self.status)
-        offsets = np.empty(len(self.owners) + 1, dtype=np.int64)
+        offsets = np.empty(self.n_texts + 1, dtype=np.int64)
         ends = offsets
         for k in range(self.n_segments):
             if self.segments[k].begins_text:
@@ -306,10 +370,10 @@ cdef class Batch:
                 text += 1
             total += self.segments[k].n_ids
         ends[text] = total
-        if total > self.out.capacity:
-            moved = self.encoder.pool.take(total)
+        if total > self.out.capacity * (2 if self.narrow else 1):
+            moved = self.encoder.pool.take(self.words(total))
             if self.parts.total:
-                memcpy(moved.ids, self.out.ids, self.parts.total * sizeof(uint32_t))
+                memcpy(moved.ids, self.out.ids, self.words(self.parts.total) * sizeof(uint32_t))
             free(self.out.ids)
             self.out = moved
         tk_parts_make_room(&self.parts, total)
@@ -317,32 +381,10 @@ cdef class Batch:
         for k in range(self.parts.n):
             worker = self.workers[self.parts.list[k].worker]
             self.move(&worker.state, k)
-        return self.encoder.pool.array(&self.out.ids, &self.out.capacity, total), offsets
+        ids = self.encoder.pool.array(&self.out.ids, &self.out.capacity, self.words(total))
+        return ids.view(np.uint16)[:total] if self.narrow else ids, offsets
 
     def close(self):
         """Give back what the threads worked with. Call it when no thread is in `run`."""
         while self.workers:
             self.encoder.give_back(self.workers.pop())
-
-
-def split_points(text, Encoder encoder=None, Finder finder=None):
-    """Return all split points of a text, int64: in bytes for bytes, in characters for a str.
-
-    Without an encoder, those of the patterns that csrc/split/split_points.c has its proof for.
-    """
-    cdef TextView view
-    cdef tk_document document
-    cdef size_t at = 0
-    _owner = view_text(text, &view)  # holds the memory that the view shows
-    document.rule, document.special, document.beside = NULL, NULL, False
-    if encoder is not None:
-        encoder.describe(&document, finder)
-    elif finder is not None and finder.guard is not None:
-        document.special = &finder.guard.special
-    see(&view, &document)
-    found = []
-    while True:
-        at = tk_split_point(&document, at + 1, view.length)
-        if at >= view.length:
-            return np.array(found, dtype=np.int64)
-        found.append(at)

@@ -70,6 +70,29 @@ def count_part(bytes text not None, size_t start, size_t end, Encoder encoder no
         encoder.give_back(worker)
 
 
+def split_points(text, Encoder encoder=None, Finder finder=None):
+    """Return all split points of a text, int64: in bytes for bytes, in characters for a str.
+
+    Without an encoder, those of the patterns that csrc/split/split_points.c has its proof for.
+    """
+    cdef TextView view
+    cdef tk_document document
+    cdef size_t at = 0
+    _owner = view_text(text, &view)  # holds the memory that the view shows
+    document.rule, document.special, document.beside = NULL, NULL, False
+    if encoder is not None:
+        encoder.describe(&document, finder)
+    elif finder is not None and finder.guard is not None:
+        document.special = &finder.guard.special
+    document.units, document.n, document.width = view.data, view.length, view.width
+    found = []
+    while True:
+        at = tk_split_point(&document, at + 1, view.length)
+        if at >= view.length:
+            return np.array(found, dtype=np.int64)
+        found.append(at)
+
+
 cdef object run_part(
     Encoder encoder, Worker worker, Finder finder, const uint8_t *p, size_t n, bint continues, bint goes_on
 ):

@@ -1,9 +1,12 @@
 # Documents of a block of text as objects of their own.
 
-from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free
 from libc.string cimport memchr
+
+cdef extern from "base.h" nogil:
+    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 
 def documents(bytes data not None, bytes ends=None):
@@ -37,14 +40,26 @@ def documents(bytes data not None, bytes ends=None):
 def paragraph_ends(bytes data not None):
     """Return the places after all blank lines that stand together, before text, as packed int64; CR LF ends a line too.
     """
-    cdef const char *start = PyBytes_AS_STRING(data)
-    cdef const char *stop = start + len(data)
-    cdef const char *p = start
+    cdef const char *p = PyBytes_AS_STRING(data)
+    cdef const char *stop = p + len(data)
+    cdef int64_t *found = NULL
+    cdef size_t n = 0
+    cdef int status
+    try:
+        with nogil:
+            status = find_paragraph_ends(p, stop, &found, &n)
+        if status != TK_OK:
+            raise MemoryError("not enough memory for the ends of paragraphs")
+        return PyBytes_FromStringAndSize(<const char *> found, n * sizeof(int64_t))
+    finally:
+        free(found)
+
+
+cdef int find_paragraph_ends(const char *p, const char *stop, int64_t **found, size_t *n) noexcept nogil:
+    cdef const char *start = p
     cdef const char *line = NULL  # what follows the line end before
     cdef const char *end
-    cdef size_t n = 0, capacity = 1024
-    room = bytearray(capacity * sizeof(int64_t))
-    cdef int64_t *found = <int64_t *> PyByteArray_AS_STRING(room)
+    cdef size_t capacity = 0
     while p < stop:
         end = <const char *> memchr(p, 10, stop - p)
         if end is NULL:
@@ -52,12 +67,9 @@ def paragraph_ends(bytes data not None):
         p = end + 1
         if line is not NULL and p < stop and p[0] != 10 and p[0] != 13:
             if end == line or (end == line + 1 and line[0] == 13):
-                if n == capacity:
-                    room.extend(bytes(len(room)))
-                    capacity *= 2
-                    found = <int64_t *> PyByteArray_AS_STRING(room)
-                found[n] = p - start
-                n += 1
+                if tk_reserve(found, &capacity, n[0] + 1, sizeof(int64_t)) != TK_OK:
+                    return TK_NO_MEMORY
+                found[0][n[0]] = p - start
+                n[0] += 1
         line = p
-    del room[n * sizeof(int64_t):]
-    return bytes(room)
+    return TK_OK

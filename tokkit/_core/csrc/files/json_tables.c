@@ -3,6 +3,7 @@
    A zero byte stands after the text, and no loop goes on at one, so that none looks for the end. */
 #include "files/json_tables.h"
 
+#include "files/json_hex.h"
 #include "text/utf8.h"
 
 typedef struct {
@@ -61,12 +62,8 @@ static int skip_value(reader *r) {
 
 /* Four hexadecimal digits, or UINT32_MAX. */
 static uint32_t take_hex(reader *r) {
-    uint32_t value = 0;
-    for (int k = 0; k < 4; k++, r->p++) {
-        uint8_t c = *r->p, letter = (uint8_t)((c | 0x20) - 'a');
-        if (!is_digit(c) && letter > 5) return UINT32_MAX;
-        value = value << 4 | (is_digit(c) ? c - 48u : letter + 10u);
-    }
+    uint32_t value = tk_json_hex(r->p);
+    if (value != UINT32_MAX) r->p += 4;
     return value;
 }
 

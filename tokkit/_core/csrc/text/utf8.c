@@ -5,9 +5,19 @@
 
 static const uint64_t HIGH_BITS = UINT64_C(0x8080808080808080);
 
+enum { ASCII_BLOCK = 64 };
+
+/* A block at once: compilers make vectors of this. */
+static int is_ascii(const uint8_t *p) {
+    uint64_t all = 0;
+    for (int k = 0; k < ASCII_BLOCK; k += 8) all |= tk_load64(p + k);
+    return !(all & HIGH_BITS);
+}
+
 size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
     size_t i = 0;
     while (i < n) {
+        while (i + ASCII_BLOCK <= n && is_ascii(text + i)) i += ASCII_BLOCK;
         while (i + 8 <= n && !(tk_load64(text + i) & HIGH_BITS)) i += 8;
         if (i == n) break;
         uint8_t c = text[i], low = 0x80, high = 0xBF;

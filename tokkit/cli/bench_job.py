@@ -1,0 +1,125 @@
+"""One measurement in a process of its own: loads, encodes or trains with one library, and prints seconds and memory.
+
+`tokkit bench --train` and `--memory` run this file's text by `python -c`, with a job in JSON. It imports nothing but
+the library that is measured, so that memory is of that alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def peak_bytes() -> int:
+    """Return the greatest resident size of this process.
+
+    ru_maxrss would count the process that started this one too: Linux carries it over fork and exec.
+    """
+    status = Path("/proc/self/status")
+    for line in status.read_text(encoding="utf-8").splitlines() if status.is_file() else ():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def digest(rows: list[Any]) -> str:
+    """Return a sha256 of rows of ids, as uint32."""
+    total = hashlib.sha256()
+    for row in rows:
+        total.update(b"".join(int(id_).to_bytes(4, "little") for id_ in row) + b"\xff\xff\xff\xff")
+    return total.hexdigest()
+
+
+def loaded(job: dict[str, Any]) -> Any:
+    """Load the tokenizer's file with a library; return what encodes a list of texts."""
+    if job["who"] == "tokkit":
+        import tokkit
+
+        tok = tokkit.load(job["file"], pattern=job["pattern"])
+        return lambda texts: [tok.encode_to_numpy(text, special="all") for text in texts]
+    if job["who"] == "tokenizers":
+        import tokenizers
+
+        other = tokenizers.Tokenizer.from_file(job["file"])
+        return lambda texts: [other.encode(text, add_special_tokens=False).ids for text in texts]
+    import tiktoken
+    from tiktoken.load import load_tiktoken_bpe
+
+    ranks = load_tiktoken_bpe(job["file"])
+    encoding = tiktoken.Encoding("own", pat_str=job["pattern"], mergeable_ranks=ranks, special_tokens={})
+    return lambda texts: [encoding.encode_ordinary(text) for text in texts]
+
+
+def trained(job: dict[str, Any]) -> Any:
+    """Train a vocabulary; return a function for its sorted tokens."""
+    path, size, kind = job["text"], job["vocab_size"], job["model"]
+    if job["who"] == "tokkit":
+        import tokkit
+
+        made = tokkit.train([path], model=kind, vocab_size=size, threads=job["threads"], **job["options"])
+        return lambda: sorted(bytes(token) for token in made.vocab)
+    if job["who"] == "tokenizers":
+        return _tokenizers_bbpe(path, size)
+    import io
+
+    import sentencepiece
+
+    file = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        input=path, model_writer=file, model_type=kind.removeprefix("sp-"), vocab_size=size,
+        num_threads=job["threads"], hard_vocab_limit=False, minloglevel=2,
+    )  # fmt: skip
+    made = sentencepiece.SentencePieceProcessor(model_proto=file.getvalue())
+    return lambda: sorted(made.id_to_piece(id_).encode() for id_ in range(made.get_piece_size()))
+
+
+def _tokenizers_bbpe(path: str, size: int) -> Any:
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = byte_level
+    alphabet = byte_level.alphabet()
+    made.train([path], trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet))
+
+    def tokens() -> list[bytes]:
+        # Printable bytes stand for themselves, the other 68 for U+0100 and on, in order.
+        themselves = [*range(33, 127), *range(161, 173), *range(174, 256)]
+        others = [byte for byte in range(256) if byte not in themselves]
+        letters = {chr(b): b for b in themselves} | {chr(256 + i): b for i, b in enumerate(others)}
+        return sorted(bytes(letters[c] for c in token) for token in made.get_vocab())
+
+    return tokens
+
+
+def run(job: dict[str, Any]) -> dict[str, Any]:
+    """Do a job; figures are taken before anything is compared."""
+    start = time.perf_counter()
+    if job["what"] == "train":
+        tokens = trained(job)
+        found: dict[str, Any] = {"seconds": time.perf_counter() - start, "peak": peak_bytes()}
+        listed = tokens()
+        return {**found, "tokens": len(listed), "digest": hashlib.sha256(b"\0".join(listed)).hexdigest()}
+    encode = loaded(job)
+    found = {"seconds": time.perf_counter() - start, "peak": peak_bytes()}
+    if job["what"] == "encode":
+        data = Path(job["text"]).read_bytes()
+        texts = [data[a:b].decode() for a, b in job["documents"]]
+        del data
+        start = time.perf_counter()
+        rows = encode(texts)
+        found = {"seconds": time.perf_counter() - start, "peak": peak_bytes(), "digest": digest(rows)}
+    return found
+
+
+if __name__ == "__main__":
+    given = json.loads(sys.argv[1])
+    sys.path[:0] = [given["root"]] if given["who"] == "tokkit" else []
+    print(json.dumps(run(given)))
