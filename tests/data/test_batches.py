@@ -140,3 +140,13 @@ def test_a_folder_of_no_ids_has_no_batches(tmp_path: Path) -> None:
     encode_shards(tokkit.train({"low": 1}, vocab_size=256), tmp_path / "empty.txt", tmp_path / "ids", shuffle=1)
     tokens = Tokens(tmp_path / "ids")
     assert (len(tokens), len(tokens.batches(8, 1, seed=1)), tokens[:].tolist()) == (0, 0, [])
+
+
+def test_batches_that_were_taken_are_pickled_without_their_rows(tokens: Tokens) -> None:
+    batches = tokens.batches(16, 3, seed=1)
+    first = next(iter(batches))
+    packed = pickle.dumps(batches)
+    assert len(packed) < 20_000
+    again = pickle.loads(packed)
+    assert again.state == batches.state
+    assert (again[0].ids == first.ids).all()

@@ -237,7 +237,7 @@ def _cut(chunks: Iterable[bytes], unit: str) -> Iterator[tuple[bytes, int]]:
         size += len(chunk)
         if size < enough:
             continue
-        data, rest = _cut_lines(parts) if unit == "line" else _cut_paragraphs(b"".join(parts))
+        data, rest = _cut_lines(parts) if unit == "line" else _cut_paragraphs(parts)
         if data:
             yield _without_mark(data, offset)
         offset += len(data)
@@ -259,16 +259,19 @@ def _cut_lines(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
     return b"", parts
 
 
-def _cut_paragraphs(data: bytes) -> tuple[bytes, list[bytes]]:
+def _cut_paragraphs(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
     """Return the bytes up to the last place where a paragraph ends surely, and what follows it."""
     size = LOOKED_BACK
     while True:  # from the end on, mostly not far
-        ends = np.frombuffer(paragraph_ends(data[-size:]), dtype=np.int64)
+        last = parts[-1]
+        ends = np.frombuffer(paragraph_ends(last[-size:]), dtype=np.int64)
         if len(ends):
-            end = max(len(data) - size, 0) + int(ends[-1])
-            return data[:end], [data[end:]]
-        if size >= len(data):
-            return b"", [data]
+            end = max(len(last) - size, 0) + int(ends[-1])
+            return b"".join((*parts[:-1], memoryview(last)[:end])), [last[end:]]
+        if size >= len(last):
+            if len(parts) == 1:
+                return b"", parts
+            parts = [b"".join(parts)]
         size *= 16
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from tokkit.data.writers import segment_ids
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from tokkit.data.tokens import Tokens
 
 State = Mapping[str, Any]
+Ints = NDArray[np.int64]
+Places = tuple[Ints, Ints]
+"""The shard of each row, and where in it the row begins."""
 ROWS_AT_ONCE = 1 << 12
 """Rows whose places are drawn together."""
 _ROUNDS = 4
@@ -87,7 +91,8 @@ class TokenBatches:
         self._order = None if seed is None else _Order(self.n_rows, seed, epoch)
         self._begin = 0 if resume_state is None else self._resumed(resume_state)
         self._taken = 0
-        self._held: tuple[int, list[tuple[int, int]]] = -1, []
+        self._held: tuple[int, Places] = -1, (np.zeros(0, dtype=np.int64),) * 2
+        self._windows: dict[int, NDArray[Any]] = {}
 
     def _about(self) -> dict[str, Any]:
         about = {name: getattr(self, name) for name in _AS_DRAWN if name != "tokenizer"}
@@ -119,16 +124,41 @@ class TokenBatches:
         """Return a batch by its number."""
         at = range(len(self))[number]
         start = self._begin + (at * self.world_size + self.rank) * self.batch_size
-        places: list[tuple[int, int]] = []
-        while len(places) < self.batch_size:
-            block, offset = divmod(start + len(places), ROWS_AT_ONCE)
-            places += self._places(block)[offset : offset + self.batch_size - len(places)]
-        width, ids = self.seq_len + self.lookahead, self.tokens.shards
-        made = np.empty((self.batch_size, width), dtype=self.tokens.dtype)
-        for row, (shard, begin) in zip(made, places, strict=True):
-            row[:] = ids[shard][begin : begin + width]
-        numbers = np.stack([self._numbers(*place) for place in places]) if self._segments else None
-        return Batch(made, numbers)
+        taken: list[Places] = []
+        n = 0
+        while n < self.batch_size:
+            block, offset = divmod(start + n, ROWS_AT_ONCE)
+            some = slice(offset, offset + self.batch_size - n)
+            shards, begins = self._places(block)
+            taken.append((shards[some], begins[some]))
+            n += len(shards[some])
+        shards, begins = taken[0] if len(taken) == 1 else map(np.concatenate, zip(*taken, strict=True))
+        numbers = None
+        if self._segments:
+            places = zip(shards.tolist(), begins.tolist(), strict=True)
+            numbers = np.stack([self._numbers(shard, begin) for shard, begin in places])
+        return Batch(self._rows(shards, begins), numbers)
+
+    def _rows(self, shards: Ints, begins: Ints) -> NDArray[Any]:
+        """Return the rows at these places: numpy copies those of one shard at once (bench_shards)."""
+        if (shards == shards[0]).all():
+            return self._window(int(shards[0]))[begins]
+        made = np.empty((len(begins), self.seq_len + self.lookahead), dtype=self.tokens.dtype)
+        for shard in np.unique(shards).tolist():
+            of_shard = shards == shard
+            made[of_shard] = self._window(shard)[begins[of_shard]]
+        return made
+
+    def _window(self, shard: int) -> NDArray[Any]:
+        """Return a view of a shard whose row k begins at its id k."""
+        if shard not in self._windows:
+            ids = np.asarray(self.tokens.shards[shard])
+            self._windows[shard] = sliding_window_view(ids, self.seq_len + self.lookahead)
+        return self._windows[shard]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the windows, which pickle would write out row by row."""
+        return {**self.__dict__, "_windows": {}}
 
     def __iter__(self) -> Iterator[Batch]:
         for number in range(self._taken, len(self)):
@@ -136,14 +166,14 @@ class TokenBatches:
             self._taken = number + 1
             yield batch
 
-    def _places(self, block: int) -> list[tuple[int, int]]:
-        """Return shard and place of so many rows in their order: what numpy does costs as much for one."""
+    def _places(self, block: int) -> Places:
+        """Return shards and places of so many rows in their order: what numpy does costs as much for one."""
         if self._held[0] != block:
             rows = np.arange(block * ROWS_AT_ONCE, min((block + 1) * ROWS_AT_ONCE, self.n_rows))
             rows = rows if self._order is None else self._order(rows)
             shards = np.searchsorted(self._first, rows, side="right") - 1
             begins = (rows - self._first[shards]) * self.seq_len
-            self._held = block, list(zip(shards.tolist(), begins.tolist(), strict=True))
+            self._held = block, (shards, begins)
         return self._held[1]
 
     def _numbers(self, shard: int, begin: int) -> NDArray[np.int32]:
