@@ -34,7 +34,7 @@ def options() -> harness.Parser:
         default=",".join(corpora.defaults("english-prose", "english-technical")),
         help="names, or text files",
     )
-    add("--mb", type=float, default=24.0, help="megabytes of each")
+    add("--mb", type=float, default=60.0, help="megabytes of each, which is repeated if it is shorter")
     add("--units", type=harness.names, default="file,jsonl,paragraph,line", help="what a document is")
     add("--document-kb", type=float, default=4.0, help="kilobytes of a document of jsonl")
     add("--formats", type=harness.names, default="bin,npy,megatron", help="what is written")
@@ -61,6 +61,7 @@ def encode(args: Any, tok: tokkit.Tokenizer, folder: Path) -> bool:
     rows, same = [], True
     for name in args.corpus.split(","):
         data = corpora.read(name, args.mb).data
+        data *= max(1, round(args.mb * 1e6 / len(data)))
         for unit in args.units:
             path = written(data, unit, args.document_kb, folder)
             by: Any = "line" if unit == "jsonl" else unit

@@ -93,7 +93,7 @@ def test_a_plan_follows_its_formulas() -> None:
     assert math.isclose(found["hours"], sum(step["hours"] for step in found["steps"]))
     assert math.isclose(found["cost"], 0.05 * 100 * found["hours"])
     slow = plan.planned(RATES, 1e12, 100, network=1e9)
-    assert [step["limit"] for step in slow["steps"]] == ["cores", merge["limit"], "network"]
+    assert [step["limit"] for step in slow["steps"]] == ["network", merge["limit"], "network"]
     assert slow["steps"][2]["hours"] == 1e12 / 1e9 / 3600
     assert slow["cores_for_network"] == 10
     alone = plan.planned(RATES, 5e8, 64)
