@@ -68,9 +68,11 @@ static void check_lines(const fz_text *text, const result *whole, const char *fi
 
 static void write_string(fz_text *out, const uint8_t *p, size_t n) {
     out->p[out->n++] = '"';
-    for (size_t i = 0; i < n; i++)
-        if (p[i] < 0x20 || p[i] == '"' || p[i] == '\\') out->n += (size_t)sprintf((char *)out->p + out->n, "\\u%04X", p[i]);
+    for (size_t i = 0; i < n; i++) {
+        int escaped = p[i] < 0x20 || p[i] == '"' || p[i] == '\\';
+        if (escaped) out->n += (size_t)sprintf((char *)out->p + out->n, "\\u%04X", p[i]);
         else out->p[out->n++] = p[i];
+    }
     out->p[out->n++] = '"';
 }
 

@@ -28,8 +28,8 @@ typedef struct {
 int tk_json_texts_read(tk_json_texts *t, const uint8_t *data, size_t n, size_t *at);
 
 /* Copy the bytes of a string to *out, which moves on, and the characters of escapes of one letter: up to a quote, a
-   control character, any other backslash or `end`. Returns where; *beyond gets bits if any is beyond ASCII. Kernels copy
-   whole blocks: they may stop early, and write one of waste. */
+   control character, any other backslash or `end`. Returns where; *beyond gets bits if any is beyond ASCII. Kernels
+   copy whole blocks: they may stop early, and write one of waste. */
 const uint8_t *tk_json_plain(const uint8_t *p, const uint8_t *end, uint8_t **out, uint64_t *beyond);
 
 /* By the letter after a backslash, the character that it stands for, 0 for none. */
