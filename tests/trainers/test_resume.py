@@ -6,14 +6,16 @@ import errno
 import os
 import random
 import signal
+import struct
 import tempfile
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tokkit.errors import CorpusError, FormatError, OptionError
+from tokkit.errors import CorpusError, FormatError, OptionError, TokkitError
 from tokkit.trainers import CountFiles, build_counts, resumable, train
 from tokkit.trainers.state_file import StateFile
 
@@ -255,6 +257,34 @@ def test_a_broken_state_is_named_wherever_it_is_broken(name: str, tmp_path: Path
     state.write_bytes(whole + b"\0")
     with pytest.raises(FormatError, match="checksum"):
         train(str(path), **given)
+
+
+@every_training
+def test_a_state_that_somebody_made_up_is_refused_or_trained_from(name: str, tmp_path: Path) -> None:
+    """Its checksum is right, and its numbers are anything: nothing may be read or written beyond the arrays."""
+    state = tmp_path / "state"
+    words = {word: text().split().count(word) for word in text(n=60).split()}
+    size = {"bbpe": 270, "bbpe with limits": 270, "unigram": 40}.get(name, 60)
+    given = {"vocab_size": size, "state": state, **TRAININGS[name]}
+    train(words, **given)
+    whole = state.read_bytes()
+    head = 28 + sum(struct.unpack_from("<II", whole, 20))
+    drawn = random.Random(7)
+    refused = 0
+    for _ in range(3000 if LONG else 60):
+        data = bytearray(whole[:-4])
+        for _ in range(drawn.randint(1, 3)):
+            place = drawn.randrange(head, len(data))
+            wide = drawn.choice([1, 2, 4, 8])
+            value = drawn.choice([0, 1, 255, 1 << 16, 1 << 31, (1 << 32) - 1, (1 << 63) - 1, drawn.getrandbits(64)])
+            data[place : place + wide] = (value % (1 << 8 * wide)).to_bytes(wide, "little")
+        del data[len(whole) - 4 :]
+        state.write_bytes(data + zlib.crc32(data).to_bytes(4, "little"))
+        try:
+            train(words, resume=True, **given)
+        except TokkitError:
+            refused += 1
+    assert refused, "no array is checked"
 
 
 class FullDisk:
