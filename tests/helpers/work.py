@@ -17,6 +17,11 @@ from typing import Any
 
 import tokkit._core
 
+MAX_GROWTH = 2.6
+"""The work of twice as much; some places wait for thousands of bytes before they begin to cut."""
+FEW = 3000
+"""The work of a call, whatever the text: the twice of nothing is nothing."""
+
 
 @cache
 def _counters() -> list[Callable[[], int]]:

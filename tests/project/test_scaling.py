@@ -20,14 +20,12 @@ from adversarial_kinds import KINDS
 from conftest import LONG
 from tokkit.compat.sentencepiece import SentencePieceProcessor
 from tokkit.formats import tokenizer_json
-from work import work_of
+from work import FEW, MAX_GROWTH, work_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="counters are read through ctypes from .so files")
 
 N = 4000 if LONG else 1500
-MAX_GROWTH = 2.6  # some places wait for thousands of bytes before they begin to cut
 MAX_GROWTH_OF_TRAINING = 2.8  # of random text: the longer it is, the longer are the parts that occur again
-FEW = 3000  # of a call, whatever the text: the twice of nothing is nothing
 CORPUS = sorted(Path(__file__).parents[2].glob("data/corpus/[e-j]*.txt"))
 TEXTS = KINDS | {
     "lines": lambda n: "The quick brown fox.\n" * (n // 21),

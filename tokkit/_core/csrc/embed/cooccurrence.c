@@ -94,6 +94,7 @@ size_t tk_count_rows(const tk_occurrences *o, const tk_window *w, tk_row_sums *s
                 add(s, here[-(ptrdiff_t)k], w->weights[k - 1]);
             for (size_t k = 1; k <= w->after && here[k] != outside; k++) add(s, here[k], w->weights[k - 1]);
         }
+        tk_work += (end - o->starts[row]) * (w->before + w->after);
         take(s, row - from, out);
     }
     return row;

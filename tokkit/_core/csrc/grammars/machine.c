@@ -97,6 +97,7 @@ static int close_found(tk_machine *m) {
         }
         if (status) return status;
     }
+    tk_work += m->n_found;
     return TK_OK;
 }
 

@@ -29,9 +29,11 @@ static int walk(tk_machine *m, const tk_sorted_trie *trie, uint32_t state, uint8
     const uint8_t *class_of = m->network->class_of;
     uint32_t *states = tk_alloc(trie->max_depth + 1, sizeof *states);
     int status = states ? TK_OK : TK_NO_MEMORY;
+    size_t n_seen = 0;
     if (states) states[0] = state;
     for (size_t i = 0; !status && i < trie->n_nodes;) {
         const tk_trie_node *node = &trie->nodes[i];
+        n_seen++;
         unsigned class_ = class_of[node->byte];
         uint32_t next = m->next[(size_t)states[node->depth - 1] * width + class_];
         if (TK_UNLIKELY(next == TK_UNKNOWN)) {
@@ -61,6 +63,7 @@ static int walk(tk_machine *m, const tk_sorted_trie *trie, uint32_t state, uint8
         states[node->depth] = next;
         i++;
     }
+    tk_work += n_seen;
     free(states);
     return status;
 }

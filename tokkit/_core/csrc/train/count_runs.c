@@ -168,6 +168,7 @@ int tk_count_cursor_next(tk_count_cursor *c) {
     if (shared < 8) c->prefix = prefix_of(c->word, n);
     c->at_start = 0;
     c->started = 1;
+    tk_work += 1 + more;
     return TK_OK;
 }
 
