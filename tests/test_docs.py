@@ -39,6 +39,10 @@ def model(folder: Path, shared: Path) -> None:
     model_folders.write(folder / "minilm")
 
 
+def pairs(folder: Path, shared: Path) -> None:
+    shutil.copy(ROOT / "data" / "pairs" / "stock-codes.jsonl", folder)
+
+
 def classifiers(folder: Path, shared: Path) -> None:
     model_folders.classifier(folder / "reranker", ["score"])
     model_folders.classifier(folder / "sentiment", ["negative", "positive"])
@@ -73,6 +77,7 @@ def vocabulary(name: str) -> Callable[[Path, Path], None]:
 FILES: dict[str, Callable[[Path, Path], None]] = {
     "corpus.txt": corpus,
     "minilm": model,
+    "stock-codes.jsonl": pairs,
     "classifiers": classifiers,
     "generator": generator,
     "translator": translator,
