@@ -49,23 +49,29 @@ class Ours:
         )  # fmt: skip
         self.steps = 0
 
-    def __call__(self, ids: np.ndarray) -> float:
-        """Learn ids (2 batch, tokens), and return the loss."""
+    def __call__(self, packed: tuple[np.ndarray, np.ndarray]) -> float:
+        """Learn ids and starts of texts, and return the loss."""
         from tokkit import nn
 
         self.steps += 1
         with nn.threads(1):
-            starts = np.arange(len(ids) + 1) * ids.shape[1]
-            loss = self.model.forward_backward(ids.reshape(-1), starts, seed=self.steps)
+            loss = self.model.forward_backward(*packed, seed=self.steps)
             self.optimizer.step()
         return loss
 
 
-def texts_of(tokenizer: Any, n: int, tokens: int) -> list[str]:
-    """Return texts of whole words, each of which is one token, with two more at their ends."""
+def texts_of(tokenizer: Any, n: int, tokens: int, fewest: int) -> list[str]:
+    """Return texts of `fewest` to `tokens` tokens: whole words, each of which is one, and two more at their ends."""
     words = [word for word in tokenizer.get_vocab() if word.isascii() and word.isalpha() and len(word) > 2]
     rng = np.random.default_rng(0)
-    return [" ".join(rng.choice(sorted(words), tokens - 2)) for _ in range(n)]
+    return [" ".join(rng.choice(sorted(words), rng.integers(fewest, tokens + 1) - 2)) for _ in range(n)]
+
+
+def packed_of(features: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids of padded columns one after another, and where each text starts."""
+    masks = [part["attention_mask"].numpy().astype(bool) for part in features]
+    ids = [part["input_ids"].numpy()[mask] for part, mask in zip(features, masks, strict=True)]
+    return np.concatenate(ids), np.concatenate([[0], np.cumsum(np.concatenate([mask.sum(1) for mask in masks]))])
 
 
 def run(args: Any) -> None:
@@ -91,7 +97,7 @@ def run(args: Any) -> None:
             module.attention_probs_dropout_prob = args.dropout
     ours = Ours(folder, args.dropout)
     steps = WARM + args.rounds
-    texts = texts_of(theirs.tokenizer, 2 * args.batch * steps, args.tokens)
+    texts = texts_of(theirs.tokenizer, 2 * args.batch * steps, args.tokens, args.fewest or args.tokens)
     # With a fingerprint of its own: to make one, some versions of datasets pickle what cannot be.
     table = InMemoryTable.from_pydict({"anchor": texts[::2], "positive": texts[1::2]})
     data = Dataset(table, fingerprint="pairs")
@@ -103,7 +109,7 @@ def run(args: Any) -> None:
         def compute_loss(self, model: Any, inputs: Any, *rest: Any, **more: Any) -> Any:
             made = super().compute_loss(model, inputs, *rest, **more)
             features, _ = self.collect_features(inputs)
-            learnt[:] = [np.concatenate([part["input_ids"].numpy() for part in features]), made]
+            learnt[:] = [packed_of(features), made]
             return made
 
     class Clock(TrainerCallback):
@@ -112,10 +118,11 @@ def run(args: Any) -> None:
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
             seconds["sentence-transformers"].append(harness.now() - self.began)
-            ids, loss = learnt
-            if ids.shape != (2 * args.batch, args.tokens):
-                sys.exit(f"the ids have shape {ids.shape}, and not {(2 * args.batch, args.tokens)}")
-            taken, made = harness.timed(ours, [ids])
+            packed, loss = learnt
+            lengths = np.diff(packed[1])
+            if len(lengths) != 2 * args.batch or lengths.max() > args.tokens:
+                sys.exit(f"there are {len(lengths)} texts of up to {lengths.max()} tokens")
+            taken, made = harness.timed(ours, [packed])
             seconds["tokkit"].append(taken)
             losses.append((made[0], float(loss.detach())))
 
@@ -132,7 +139,8 @@ def run(args: Any) -> None:
     apart = max(abs(a - b) / b for a, b in losses)
     if not args.dropout and apart > 1e-3:
         sys.exit(f"the losses differ: {losses}")
-    harness.section(f"{args.batch} pairs of {args.tokens} tokens, dropout {args.dropout}; losses differ by {apart:.1e}")
+    tokens = f"{args.fewest} to {args.tokens}" if args.fewest else args.tokens
+    harness.section(f"{args.batch} pairs of {tokens} tokens, dropout {args.dropout}; losses differ by {apart:.1e}")
     rows = [
         {
             "contender": contender,
@@ -151,6 +159,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch", type=int, default=32, help="pairs of a step")
     parser.add_argument("--tokens", type=int, default=64, help="tokens of each text")
+    parser.add_argument("--fewest", type=int, help="tokens of the shortest text; they differ up to --tokens")
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument("--model", type=Path, metavar="DIR", help="a folder of a BERT under mean pooling")
     args = parser.parse_args()
