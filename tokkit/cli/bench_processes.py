@@ -133,14 +133,7 @@ def memory(tok: Tokenizer, text: str, against: Sequence[str], *, runs: int, tick
                 "name": who, "version": job["version"], "load_seconds": loads["seconds"], "load_peak": loads["peak"],
                 "encode_seconds": encodes["seconds"], "encode_peak": encodes["peak"],
             })  # fmt: skip
-    return {"python": _python_alone(), "rows": rows, "skipped": skipped}
-
-
-def _python_alone() -> int:
-    """Return the peak memory of a process that loads nothing."""
-    lines = Path(bench_job.__file__).read_text(encoding="utf-8").partition("if __name__")[0]
-    done = subprocess.run([sys.executable, "-c", lines + "print(peak_bytes())"], capture_output=True, text=True)
-    return int(done.stdout)
+    return {"python": _run({"what": "nothing", "who": "Python"})["peak"], "rows": rows, "skipped": skipped}
 
 
 def _file_for(who: str, tok: Tokenizer, folder: Path) -> dict[str, Any]:
