@@ -33,6 +33,7 @@ cdef extern from "nn/linear.h" nogil:
         const float *x_scale
         const int32_t *x_zero
     int tk_has_bf16()
+    int tk_fast_bf16()
     size_t TK_INT8_MOST_K
     int TK_INT4
     int TK_INT8

@@ -64,7 +64,7 @@ def rotate(
 KINDS: tuple[str, ...]
 FUSED: tuple[str, ...]
 
-def rounds_bfloat16(isa: str | None = None) -> bool: ...
+def rounds_bfloat16(isa: str | None = None, *, wide: bool | None = None) -> bool: ...
 
 class LargeMemory:
     def __init__(self, chunk: int = 16 << 20) -> None: ...
@@ -106,7 +106,7 @@ class PackedLinear:
         residual: NDArray[Any] | None = None,
         threads: int = 1,
         isa: str | None = None,
-        wide: bool = False,
+        wide: bool | None = None,
     ) -> None: ...
 
 BLOCK: int

@@ -11,10 +11,15 @@ KINDS = ("float32", "bfloat16", "int8", "int4", "int8-weight-only")  # by the nu
 FUSED = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh")
 
 
-def rounds_bfloat16(isa=None):
-    """Tell whether rows of x are rounded to bfloat16 where the weights are: the CPU multiplies that."""
+def rounds_bfloat16(isa=None, *, wide=None):
+    """Tell whether rows of x are rounded to bfloat16 where the weights are: the CPU multiplies that, and faster.
+
+    With wide=False it is enough that the CPU multiplies it; with wide=True rows are never rounded.
+    """
     cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
-    return chosen == TK_ISA_AVX512 and bool(tk_has_bf16())
+    if wide is None:
+        wide = not tk_fast_bf16()
+    return chosen == TK_ISA_AVX512 and not wide and bool(tk_has_bf16())
 
 
 cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, object name) except -1:
@@ -210,8 +215,8 @@ cdef class PackedLinear:
                     tk_linear_read_column(self.packed, rows[i], &out[i, 0])
 
     def run(self, const float[:, :] x not None, float[:, :] y not None, *, activation="identity",
-            const float[:, :] residual=None, int threads=1, isa=None, bint wide=False):
-        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k); `wide` is for bfloat16: see csrc."""
+            const float[:, :] residual=None, int threads=1, isa=None, wide=None):
+        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k); `wide` is that of rounds_bfloat16."""
         cdef tk_product p
         cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
         if activation not in FUSED:
@@ -220,7 +225,8 @@ cdef class PackedLinear:
             raise ValueError("x, y and the weights do not fit")
         contiguous(x.shape[1], x.strides[1], x.strides[0], "x")
         contiguous(y.shape[1], y.strides[1], y.strides[0], "y")
-        p.l, p.m, p.wide = self.packed, x.shape[0], wide
+        p.l, p.m = self.packed, x.shape[0]
+        p.wide = 0 if wide is None else 1 if wide else -1
         p.activation = ACTIVATIONS.index(activation)
         p.residual = NULL
         p.residual_step = 0

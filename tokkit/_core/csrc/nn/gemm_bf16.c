@@ -42,3 +42,13 @@ int tk_has_bf16(void) {
     return 0;
 #endif
 }
+
+/* Cores of AMD multiply bf16 at twice the rate of float32 (Zen 4), those of Intel at half of it (5.1 of Emerald Rapids'
+   10.6 billion vectors a second, two at a time; their tiles, AMX, are not used). */
+int tk_fast_bf16(void) {
+#if TK_X86
+    return tk_has_bf16() && __builtin_cpu_is("amd");
+#else
+    return 0;
+#endif
+}

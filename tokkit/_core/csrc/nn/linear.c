@@ -93,7 +93,8 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
     const tk_float_kernels *by = tk_float_kernels_of(isa);
     tk_linear_job job = {.p = p, .by = by->gemm};
     void *quantised = NULL;
-    const int rounded = by->gemm_bf16 && l->kind == TK_BF16 && !p->wide && tk_has_bf16();
+    const int rounded = by->gemm_bf16 && l->kind == TK_BF16 &&
+                        (p->wide < 0 ? tk_has_bf16() : !p->wide && tk_fast_bf16());
     if (rounded) job.by = by->gemm_bf16;
     if (!p->m || !l->n) return TK_OK;
     if (l->kind >= TK_INT4) {

@@ -66,7 +66,7 @@ typedef struct {
     size_t m;
     ptrdiff_t x_step, y_step, residual_step;
     int activation;     /* of lanes_math.h */
-    int wide;           /* not to round rows of x to bf16, whatever the CPU has */
+    int wide;           /* 1: not to round rows of x to bf16; -1: to do it where the CPU can; 0: where that is faster */
     const uint8_t *x8;  /* [m][x8_step]: quantised rows, for int8 (x_spread of lanes_*.h); rows of bf16 where the
                            CPU multiplies them; for groups [group][m] of tk_x_group */
     size_t x8_step;
@@ -93,7 +93,8 @@ typedef struct {
     void (*quantise_groups)(const float *x, const tk_linear *l, uint8_t *out, size_t step);
 } tk_gemm_kernels;
 extern const tk_gemm_kernels tk_gemm_bf16;
-int tk_has_bf16(void); /* whether tk_gemm_bf16 can run here */
+int tk_has_bf16(void);  /* whether tk_gemm_bf16 can run here */
+int tk_fast_bf16(void); /* and is faster than weights that are widened */
 
 int tk_linear_run(tk_product *p, int isa, int threads);
 #endif
