@@ -135,7 +135,8 @@ class Torch(Contender):
             return self.model(last, past_key_values=cache, use_cache=True).logits[:, -1].argmax(-1).tolist()
 
         def work() -> float:
-            cache.crop(len(ids))
+            if more := cache.get_seq_length() - len(ids):
+                cache.crop(-more)
             with torch.no_grad():
                 return harness.timed(step, range(steps))[0]
 

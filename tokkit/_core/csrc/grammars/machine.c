@@ -253,6 +253,7 @@ void tk_machine_free(tk_machine *m) {
     free(m->found);
     free(m->found_slots);
     free(m->range_classes);
+    for (int k = 0; k < 2; k++) free(m->merged[k]);
     memset(m, 0, sizeof *m);
 }
 
@@ -302,6 +303,8 @@ int tk_machine_keep(tk_machine *m, uint32_t *live, size_t n) {
     }
     if (!status) {
         memcpy(live, numbers, n * sizeof *numbers);
+        memcpy(made.merged, m->merged, sizeof made.merged);
+        memset(m->merged, 0, sizeof m->merged);
         tk_machine_free(m);
         *m = made;
     } else if (renumbered && numbers) {

@@ -35,6 +35,8 @@ typedef struct {
     tk_token_set allowed;
 } tk_state;
 
+struct tk_sorted_trie;
+
 typedef struct {
     const tk_network *network;
     tk_frame *frames;
@@ -56,6 +58,7 @@ typedef struct {
     size_t first_class[TK_KIND_RANGES + 1];
     tk_token_set allowed_first; /* at the start of a text, if tokens decode otherwise there */
     size_t set_bytes;           /* that sets of tokens have */
+    struct tk_sorted_trie *merged[2]; /* of tokens that are not plain, and those at the start: see token_masks.h */
     size_t max_bytes;
     int status; /* why a state is TK_UNKNOWN: TK_NO_MEMORY, or TK_TOO_LARGE */
 } tk_machine;

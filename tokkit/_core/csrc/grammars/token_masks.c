@@ -3,7 +3,7 @@
    Inside a JSON string nearly all tokens are allowed, and most of them are plain. So they are in tries of their own:
    if the machine says that any plain text may follow, all of their bits are taken at once, and so are those of a
    branch that is as short as what may follow. Only tokens with quotes and parts of characters, one in thirty, are
-   walked each time. */
+   walked each time, in a trie of the classes of their bytes: a grammar with few of them has few nodes to walk. */
 #include "grammars/token_masks.h"
 #include <math.h>
 
@@ -68,7 +68,7 @@ static int walk(tk_machine *m, const tk_sorted_trie *trie, uint32_t state, uint8
     return status;
 }
 
-static int compute(tk_machine *m, const tk_token_tries *tries, uint32_t state, uint8_t *bits) {
+static int compute(tk_machine *m, const tk_token_tries *tries, uint32_t state, int first, uint8_t *bits) {
     memset(bits, 0, tk_mask_bytes(tries->n_bits));
     for (size_t g = 0; g < TK_TOKEN_GROUPS; g++) {
         const tk_sorted_trie *trie = &tries->groups[g];
@@ -79,6 +79,11 @@ static int compute(tk_machine *m, const tk_token_tries *tries, uint32_t state, u
                 for (size_t k = 0; k < tk_mask_bytes(tries->n_bits); k++) bits[k] |= trie->bits[k];
                 continue;
             }
+        }
+        if (g == TK_TOKEN_GROUPS - 1) {
+            tk_sorted_trie **merged = &m->merged[first != 0];
+            if (!*merged && !(*merged = tk_trie_merge(trie, m->network->class_of))) return TK_NO_MEMORY;
+            trie = *merged;
         }
         int status = walk(m, trie, state, bits);
         if (status) return status;
@@ -118,7 +123,7 @@ int tk_allowed_tokens(tk_machine *m, const tk_token_tries *tries, uint32_t state
         set_ids(bits, set->ids, set->n_ids);
         return TK_OK;
     }
-    int status = compute(m, tries, state, bits);
+    int status = compute(m, tries, state, first, bits);
     if (status) return status;
     /* What was computed may have moved the states. */
     return keep_set(m, first ? &m->allowed_first : &m->states[state].allowed, bits, tries->n_bits);

@@ -13,7 +13,7 @@ typedef struct {
     uint32_t token; /* the first place in `ids` that is of this node, or after it */
 } tk_trie_node;
 
-typedef struct {
+typedef struct tk_sorted_trie {
     tk_trie_node *nodes; /* [n_nodes + 1], the last one stands for the end */
     size_t n_nodes;
     uint32_t *ids; /* [n_ids + 1] in the order of their bytes; one more can be read */
@@ -37,6 +37,10 @@ TK_INLINE size_t tk_mask_bytes(size_t n_bits) { return (n_bits + 7) / 8; }
 int tk_token_tries_build(tk_token_tries *tries, const uint8_t *blob, const int64_t *offsets, const uint32_t *ids,
                          size_t n, size_t n_bits);
 void tk_token_tries_free(tk_token_tries *tries);
+
+/* The trie of the same tokens in which bytes of one class are one byte: tokens that a machine does not tell apart share
+   their nodes. One block of memory, or NULL where there is none. */
+tk_sorted_trie *tk_trie_merge(const tk_sorted_trie *trie, const uint8_t *class_of);
 
 /* The tokens that `state` allows: found in the machine, or computed and kept there. `first` where `tries` are those of
    the start of a text. TK_OK, or why not. */

@@ -119,6 +119,81 @@ int tk_token_tries_build(tk_token_tries *tries, const uint8_t *blob, const int64
     return status;
 }
 
+/* A node that is being merged; its children are a list. */
+typedef struct {
+    uint32_t child, next; /* 0 is none */
+    uint32_t n_ids, place; /* of its own tokens; where they go */
+    uint16_t depth;
+    uint8_t byte;
+} merged_node;
+
+/* Number the merged nodes of a trie's nodes in `of`, 0 is the root; returns how many there are. */
+static size_t merge(const tk_sorted_trie *trie, const uint8_t *class_of, merged_node *made, uint32_t *of,
+                    uint32_t *path) {
+    size_t n = 1;
+    made[0] = (merged_node){0};
+    path[0] = 0;
+    for (size_t i = 0; i < trie->n_nodes; i++) {
+        const tk_trie_node *node = &trie->nodes[i];
+        merged_node *parent = &made[path[node->depth - 1]];
+        uint32_t found = parent->child;
+        while (found && class_of[made[found].byte] != class_of[node->byte]) found = made[found].next;
+        if (!found) {
+            found = (uint32_t)n++;
+            made[found] = (merged_node){.next = parent->child, .depth = node->depth, .byte = node->byte};
+            parent->child = found;
+        }
+        of[i] = path[node->depth] = found;
+        made[found].n_ids += node[1].token - node->token;
+    }
+    return n;
+}
+
+/* Write the merged nodes in the order of a walk; `waiting` has room for all. */
+static void write_merged(merged_node *made, uint32_t *waiting, tk_sorted_trie *to) {
+    size_t n_waiting = 0, n = 0, token = 0;
+    for (uint32_t child = made[0].child; child; child = made[child].next) waiting[n_waiting++] = child;
+    while (n_waiting) {
+        merged_node *node = &made[waiting[--n_waiting]];
+        to->nodes[n++] = (tk_trie_node){
+            .byte = node->byte, .any = {255, 255}, .few = 1, .depth = node->depth, .token = (uint32_t)token};
+        node->place = (uint32_t)token;
+        token += node->n_ids;
+        for (uint32_t child = node->child; child; child = made[child].next) waiting[n_waiting++] = child;
+    }
+    to->nodes[n] = (tk_trie_node){.after = (uint32_t)n, .token = (uint32_t)token};
+    to->n_nodes = n;
+    for (size_t i = n; i--;) {
+        size_t after = i + 1;
+        while (after < n && to->nodes[after].depth > to->nodes[i].depth) after = to->nodes[after].after;
+        to->nodes[i].after = (uint32_t)after;
+    }
+}
+
+tk_sorted_trie *tk_trie_merge(const tk_sorted_trie *trie, const uint8_t *class_of) {
+    merged_node *made = tk_alloc(trie->n_nodes + 1, sizeof *made);
+    uint32_t *of = tk_alloc(2 * trie->n_nodes + trie->max_depth + 2, sizeof *of);
+    uint32_t *waiting = of ? of + trie->n_nodes : NULL, *path = of ? waiting + trie->n_nodes + 1 : NULL;
+    tk_sorted_trie *to = NULL;
+    if (made && of) {
+        size_t n = merge(trie, class_of, made, of, path);
+        size_t ids = sizeof *to + n * sizeof *to->nodes;
+        to = tk_calloc(ids + (trie->n_ids + 1) * sizeof *to->ids, 1);
+    }
+    if (to) {
+        *to = (tk_sorted_trie){.n_ids = trie->n_ids, .plain = trie->plain, .max_depth = trie->max_depth};
+        to->nodes = (tk_trie_node *)(to + 1);
+        write_merged(made, waiting, to);
+        to->ids = (uint32_t *)(to->nodes + to->n_nodes + 1);
+        for (size_t i = 0; i < trie->n_nodes; i++)
+            for (uint32_t t = trie->nodes[i].token; t < trie->nodes[i + 1].token; t++)
+                to->ids[made[of[i]].place++] = trie->ids[t];
+    }
+    free(made);
+    free(of);
+    return to;
+}
+
 void tk_token_tries_free(tk_token_tries *tries) {
     for (unsigned g = 0; g < TK_TOKEN_GROUPS; g++) {
         free(tries->groups[g].nodes);

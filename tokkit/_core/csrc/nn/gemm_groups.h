@@ -6,7 +6,7 @@
 #define TK_GEMM_GROUPS_H
 
 /* Rows of a tile, and vectors of columns for one or two rows, and for more; how far ahead weights are fetched. */
-enum { GROUP_ROWS = 4, GROUP_VECS_FEW = VL == 16 ? 2 : 4, GROUP_VECS = 2, GROUPS_AHEAD = 4 };
+enum { GROUP_ROWS = 4, GROUP_VECS_FEW = VL == 16 ? 2 : 4, GROUP_VECS = 2, GROUPS_AHEAD = VL == 16 ? 12 : 4 };
 enum { GROUP_X = offsetof(tk_x_group, q) };
 
 /* Steps of a group are written out where each is a few instructions; in plain C they would be a megabyte. */
@@ -81,7 +81,7 @@ TK_INLINE void panel_of_groups(const int rows, const int kind, const int minima,
     for (size_t g = 0; g < groups; g++, group += bytes, x += p->m * step) {
         size_t r = 0;
         for (size_t line = 0; FETCH_FEW && line < bytes; line += TK_LINE)
-            TK_PREFETCH_TO(group + GROUPS_AHEAD * bytes + line, 3);
+            TK_PREFETCH_TO(group + GROUPS_AHEAD / (kind == TK_INT4 ? 1 : 2) * bytes + line, 3);
         for (size_t i = 0; i < many; i++, r += (size_t)rows)
             one_group(rows, vecs, kind, minima, group, x + r * step, step, sums + r * MOST_COLUMNS);
         for (; rows > 1 && r < m; r += (size_t)rows - 1)

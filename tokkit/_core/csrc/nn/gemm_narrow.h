@@ -74,7 +74,7 @@ TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *
         const int odd = i & 1;
         vf b[TILE_VECS];
 #pragma GCC unroll 8
-        for (int v = 0; v < vecs && FETCH_FEW && rows == 1; v += together)
+        for (int v = 0; v < vecs && FETCH_FEW && (VL == 16 || rows == 1); v += together)
             if (!odd) fetch_few(w[v / together]);
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v++) {
