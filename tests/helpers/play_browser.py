@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+TOKENIZERS = ("a.json", "b.json", "u.json", "no.json")
+PRICES = 'currency = "USD"\n[a]\ninput = 1000\nwindow = 3\n[other]\ninput = 2000\n'
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -42,7 +44,7 @@ class Page:
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> str:
-        command = [sys.executable, "-m", "tokkit", "play", "a.json", "b.json", "no.json", "--no-open"]
+        command = [sys.executable, "-m", "tokkit", "play", *TOKENIZERS, "--no-open", "--prices", "prices.toml"]
         more = ["--port", str(self.port), "--token", self.token, "--max-body", "2000000"]
         self.process = subprocess.Popen([*command, *more], cwd=self.folder, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None

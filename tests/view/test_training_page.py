@@ -42,6 +42,36 @@ def test_after_each_merge_the_text_is_cut_as_by_a_tokenizer_of_that_size(model: 
         assert tokens == tok(TEXT).token_bytes
 
 
+@pytest.mark.parametrize("score", ["likelihood", "frequency"])
+def test_after_each_merge_of_wordpiece_the_text_is_cut_by_the_longest_matches_of_that_vocabulary(score: str) -> None:
+    text = TEXT + " lowestlow wid \u2603 " + "x" * 200
+    data = data_of(training_html(CORPUS, text, model="wordpiece", vocab_size=60, score=score))
+    n = len(data["merges"])
+    assert n > 8
+    for size in range(60 - n, 61, 2):
+        tok = tokkit.train(iter(CORPUS), model="wordpiece", vocab_size=size, score=score)
+        merges = n - (data["n_tokens"] - len(tok))
+        tokens = []
+        for word in data["words"]:
+            *_, last = (cut for cut in word["cuts"] if cut[0] <= merges)
+            tokens += [bytes.fromhex(token) for token in last[1]]
+        assert tokens == tok(text, add_special=False).token_bytes
+    assert all(isinstance(merge[3], float) for merge in data["merges"]) == (score == "likelihood")
+
+
+def test_a_browser_plays_a_training_of_wordpiece(tmp_path: Path) -> None:
+    page = training_html(CORPUS, TEXT, model="wordpiece", vocab_size=60)
+    acts = """
+    const told = [];
+    const isNew = () => room.querySelector(".new") !== null;
+    for (let k = 0; k <= n; k++) show(k), told.push([room.childElementCount, sizes[k], isNew()]);
+    document.title = JSON.stringify(told);"""
+    told = json.loads(title_of(opened(page, acts, tmp_path)))
+    assert all(shown == size for shown, size, _ in told)
+    assert told[0][0] > told[-1][0]
+    assert any(fresh for *_, fresh in told)
+
+
 def test_rounds_of_unigram_have_the_cuts_of_models_of_their_sizes() -> None:
     data = data_of(training_html(CORPUS, TEXT, model="unigram", vocab_size=32))
     last = data["rounds"][-1]

@@ -14,7 +14,8 @@ import pytest
 
 import tokkit
 from extras import extra
-from play_browser import Page
+from play_browser import TOKENIZERS, Page
+from tokkit.view import why
 
 extra("starlette")
 extra("uvicorn")
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.parity
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 NAMES = """
 return Array.from(document.querySelectorAll("input, select, textarea, button"), e => e).filter(e =>
@@ -103,6 +104,56 @@ def test_special_tokens_white_space_and_a_context_can_be_turned_on_and_off(fresh
     assert "too many" in fresh.find("heads").text
 
 
+def test_a_tokenizer_of_a_path_has_the_price_of_its_name_or_one_that_is_chosen(fresh: Page) -> None:
+    fresh.use("a.json", "b.json")
+    fresh.write("low lower newest")
+    price = '[aria-label="Price of {}"]'
+    n = [one["n"] for one in fresh.run("return panes.source.sets.map(set => ({ n: set.n }))")]
+    heads = fresh.find("heads")
+    assert f"{n[0] / 1000:.3g} USD" in heads.text, "the table has a model of the file's name"
+    assert f"{n[0] - 3} tokens too many" in heads.text
+    assert "the first 9 bytes fit" in heads.text or "bytes fit" in heads.text
+    assert fresh.driver.find_element(By.CSS_SELECTOR, price.format("b.json")).get_attribute("value") == ""
+    Select(fresh.driver.find_element(By.CSS_SELECTOR, price.format("b.json"))).select_by_value("other")
+    fresh.until(f"return heads.textContent.includes('{n[1] / 500:.3g} USD')")
+    fresh.run("keep()")
+    fresh.open(fresh.run("return location.hash"))
+    assert fresh.run("return priced") == {"b.json": "other"}
+    assert f"{n[1] / 500:.3g} USD" in fresh.find("heads").text
+    fresh.keep("prices")
+
+
+def test_the_temperature_moves_the_chances_of_a_lattice_and_what_is_drawn(fresh: Page) -> None:
+    fresh.use("u.json")
+    fresh.write("lowest")
+    fresh.driver.find_element(By.CSS_SELECTOR, ".cell > span").click()
+    fresh.until("return document.querySelector('#reasons .lattice')")
+    chances = (
+        "return Array.from(document.querySelectorAll('.paths td:nth-child(3)'), cell => parseFloat(cell.textContent))"
+    )
+    fresh.keep("lattice")
+    for degree in (0, -1, 1):
+        fresh.run(
+            "const t = element('temperature'); t.value = arguments[0], t.dispatchEvent(new Event('input'))", degree
+        )
+        theirs = fresh.run("""
+          const { pieces, n } = reasons.made.words[0], sums = new Sums(pieces, n, temperature()), all = {};
+          for (let k = 0; k < 4000; k++) { const way = sums.draw().join(); all[way] = (all[way] || 0) + 1; }
+          return { all, chances: pieces.map((_, k) => sums.chance(k)), best: reasons.made.words[0].best };""")
+        ways = why(
+            tokkit.load(fresh.folder / "u.json"), fresh.run("return reasons.made.word"), temperature=10.0**degree
+        )["words"][0]
+        shown = fresh.run(chances)
+        for mine, path in zip(shown, ways["best"], strict=True):
+            assert abs(mine / 100 - path["chance"]) < 0.006
+            drawn = theirs["all"].get(",".join(map(str, path["pieces"])), 0) / 4000
+            assert abs(drawn - path["chance"]) < 0.05
+        assert all(0 <= chance <= 1 + 1e-9 for chance in theirs["chances"])
+    before = fresh.run(chances)
+    fresh.find("draw").click()
+    assert fresh.run(chances) == before
+
+
 def test_a_link_keeps_the_text_and_the_settings(fresh: Page, shown: Callable[[str], list[str]]) -> None:
     fresh.use("b.json", "a.json")
     fresh.write("na\u00efve </script> low")
@@ -114,7 +165,7 @@ def test_a_link_keeps_the_text_and_the_settings(fresh: Page, shown: Callable[[st
     ]  # fmt: skip
     for wrong in ("#!!", "#e30", "#W10", "#" + "A" * 99):
         fresh.open(wrong)
-        assert fresh.run("return names") == ["a.json", "b.json", "no.json"]
+        assert fresh.run("return names") == list(TOKENIZERS)
 
 
 def test_a_file_is_dropped_and_of_a_large_one_the_first_megabyte_is_offered(fresh: Page, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 from tokkit.cli import options
 from tokkit.cli.help import Command
 
-OF_TRAINING = ("vocab_sizes", "held_out", "plot", "threads", "progress", "force")
+OF_TRAINING = ("vocab_sizes", "held_out", "plot", "html", "threads", "progress", "force")
 OF_FILES = ("sample", "pattern", "special")
 """Options of the two uses."""
 
@@ -37,6 +37,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     examples=(
         "tokkit compare gpt2 cl100k_base tok.json -- corpus.txt",
         "tokkit compare corpus.txt --train bbpe,unigram --vocab-sizes 4000,8000",
+        "tokkit compare --train bbpe,wordpiece,unigram --html sizes.html",
     ),
 )
 @click.argument("inputs", nargs=-1, type=options.MODEL, metavar="TOKENIZER...|[CORPUS]... [-- FILE...]")
@@ -67,6 +68,7 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
 @click.option(
     "--plot", type=options.OUTPUT, metavar="PNG", help="With --train: also plot the measures over vocabulary size."
 )
+@click.option("--html", type=options.Writes(), metavar="PAGE", help="With --train: also write the measures as a page.")
 @options.pattern_of_file
 @options.special
 @options.field
@@ -137,9 +139,14 @@ def compare_models(corpus: tuple[str, ...], chosen: dict[str, Any], *, as_json: 
             raise click.UsageError("--plot is a file beside the table, which is on stdout: name one")
         check(chosen["plot"], force=chosen["force"])
         plots.check()
+    if chosen["html"] is not None:
+        check(chosen["html"], force=chosen["force"])
     job = vocab_sizes.plan(corpus, chosen["file"], chosen)
+    job.wants_lengths = chosen["html"] is not None
     with Progress(chosen["progress"]) as progress:
         found = vocab_sizes.run(job, progress)
     if chosen["plot"] is not None:
         vocab_sizes.plot(found, chosen["plot"], force=chosen["force"])
+    if chosen["html"] is not None:
+        vocab_sizes.write_page(found, chosen["html"])
     say_json(found) if as_json else vocab_sizes.show(found)

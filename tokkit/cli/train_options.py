@@ -21,7 +21,7 @@ BELONGS = {
     "handle_chinese_chars": ("wordpiece",),
     "max_input_chars_per_word": ("wordpiece",),
     "explain": ("bbpe", "bpe", "wordpiece", "unigram"),
-    "watch": ("bbpe", "bpe", "unigram"),
+    "watch": ("bbpe", "bpe", "wordpiece", "unigram"),
     "unk_token": ("bpe", "wordpiece", "word", "char", "hybrid"),
     "word_end": ("bpe",),
     "glossaries": ("bpe",),

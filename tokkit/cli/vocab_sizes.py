@@ -94,6 +94,7 @@ class Job:
     models: dict[str, dict[str, Any]]
     sizes: list[int]
     threads: int | None
+    wants_lengths: bool = False
     skipped: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -176,7 +177,14 @@ def _rows_of(name: str, job: Job, progress: Progress) -> Iterator[dict[str, Any]
             usage.add(file, text)
         by_file = {file: counts.rates() for file, counts in usage.files.items()}
         row = {"model": name, "vocab_size_asked": size, **usage.facts(), **usage.total.rates()}
-        yield row | {"files": by_file}
+        yield row | {"files": by_file} | ({"lengths": _lengths(tok)} if job.wants_lengths else {})
+
+
+def _lengths(tok: Tokenizer) -> dict[str, int]:
+    from tokkit.view.vocabulary_report import lengths_of
+
+    special = set(tok.special_tokens.values())
+    return dict(lengths_of(token for token, id_ in tok.vocab.items() if id_ not in special))
 
 
 def _train(job: Job, sizes: list[int], options: dict[str, Any], progress: Progress) -> list[Tokenizer]:
@@ -191,6 +199,18 @@ def plot(found: dict[str, Any], path: str, *, force: bool) -> None:
 
     with writing(path, force=force) as file:
         plots.sizes(found["rows"], file, title=found["held_out"]["said"])
+
+
+def write_page(found: dict[str, Any], path: str) -> None:
+    """Write the page of the table, with names of files as short as they can be."""
+    from tokkit.formats.files import write_atomically
+    from tokkit.view import sizes_html
+
+    rows = []
+    for row in found["rows"]:
+        short = _without_common_folder(list(row["files"]))
+        rows.append(row | {"files": {short[file]: rates for file, rates in row["files"].items()}})
+    write_atomically(path, sizes_html(rows, title=f"Models and vocabulary sizes: {found['held_out']['said']}").encode())
 
 
 def show(found: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import lazy
 from tokkit.embeddings.keys import KEY_TYPES, Key
 from tokkit.embeddings.similarities import Similarities
 from tokkit.errors import OptionError
@@ -26,6 +27,13 @@ def listed(value: Items) -> list[Any]:
     if isinstance(value, KEY_TYPES) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return [value]
     return list(value)
+
+
+class Nearest(list[tuple[Key, float]]):
+    """Keys and their similarities, the nearest first: a list, which a notebook shows as a table."""
+
+    __slots__ = ()
+    _repr_html_ = lazy.notebook_html
 
 
 class Neighbours(Similarities):
@@ -54,7 +62,7 @@ class Neighbours(Similarities):
         ['dog']
         """
         if isinstance(topn, (int, np.integer)) and topn < 1:
-            return []
+            return Nearest()
         if indexer is not None:
             raise OptionError(
                 "indexer is not supported: the search is exact; tokkit.search.Index has a graph for approximate search"
@@ -68,7 +76,7 @@ class Neighbours(Similarities):
                 return np.dot(self.vectors[start:end], query) / self._lengths()[start:end]
         rows, cosines = self._nearest(query[np.newaxis], start, end, int(topn) + len(known))
         found = zip(rows[0].tolist(), cosines[0].tolist(), strict=True)
-        return [(self._key(row), cosine) for row, cosine in found if row not in known][:topn]
+        return Nearest([(self._key(row), cosine) for row, cosine in found if row not in known][:topn])
 
     def _question(self, positive: Items, negative: Items) -> tuple[NDArray[np.float32], list[int]]:
         """Return the vector that is searched for, of length 1, and the rows of the keys that it is made of."""
@@ -122,7 +130,7 @@ class Neighbours(Similarities):
         keys.
         """
         if isinstance(topn, (int, np.integer)) and topn < 1:
-            return []
+            return Nearest()
         wanted, unwanted = listed(positive), listed(negative)
         if not wanted:
             raise ValueError("no positive keys are given; a search needs at least one")
@@ -132,7 +140,7 @@ class Neighbours(Similarities):
         if topn is None:
             return scores
         best = np.argsort(-scores, kind="stable")[: topn + len(known)]
-        return [(self._key(i), float(scores[i])) for i in best if i not in known][:topn]
+        return Nearest([(self._key(i), float(scores[i])) for i in best if i not in known][:topn])
 
     def _product(self, items: list[Any], n: int) -> NDArray[Any]:
         """Return the product of the cosines, shifted to [0, 1], of items with the first n rows."""

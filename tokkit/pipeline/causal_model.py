@@ -17,6 +17,7 @@ from tokkit.nn.checks import as_int
 from tokkit.nn.generation import log_probabilities
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import generation
+from tokkit.pipeline.attention import Attention
 from tokkit.pipeline.generation import checked
 
 if TYPE_CHECKING:
@@ -78,10 +79,10 @@ class CausalModel:
 
     def attention(
         self, text: str | ArrayLike, *, layers: Sequence[int] | None = None, threads: int | None = None
-    ) -> tuple[list[str], Floats]:
+    ) -> Attention:
         """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
 
-        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them.
+        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them, and so does a notebook.
         """
         ids = self._checked_length(text)
         chosen = range(self.n_layers) if layers is None else layers
@@ -89,7 +90,7 @@ class CausalModel:
             raise OptionError(f"layers is {layers!r}; this model has 0 to {self.n_layers - 1}, or leave it out for all")
         with generation.threads(threads):
             weights = decoder_states.attention_weights(self.decoder, ids, chosen)
-        return [self.tokenizer.decode([id_]) for id_ in ids.tolist()], weights
+        return Attention([self.tokenizer.decode([id_]) for id_ in ids.tolist()], weights)
 
     def lens(self, text: str | ArrayLike, k: int = 3) -> list[list[NextToken]]:
         """Return, for what the first layer reads and what each layer leaves, the k tokens that the head makes of it.

@@ -15,6 +15,7 @@ from tokkit import renamed
 from tokkit.errors import OptionError
 from tokkit.nn import softmax
 from tokkit.nn.masked_head import MaskedHead
+from tokkit.pipeline.attention import Attention
 from tokkit.pipeline.packing import Packer
 
 if TYPE_CHECKING:
@@ -130,12 +131,10 @@ class EncoderModel:
         tokens = [token.decode("utf-8", "replace") for token in encoding.token_bytes]
         return HiddenStates(tokens, encoding.column("offsets"), states)
 
-    def attention(
-        self, text: Text, *, layers: Sequence[int] | None = None, special: Special = "all"
-    ) -> tuple[list[str], Floats]:
+    def attention(self, text: Text, *, layers: Sequence[int] | None = None, special: Special = "all") -> Attention:
         """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
 
-        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them.
+        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them, and so does a notebook.
         """
         chosen = range(self.n_layers) if layers is None else layers
         if not len(chosen):
@@ -146,7 +145,8 @@ class EncoderModel:
             if not 0 <= layer < self.n_layers:
                 raise OptionError(f"there is no layer {layer}; this model has 0 to {self.n_layers - 1}")
         seen = self.hidden_states(text, special=special)
-        return seen.tokens, np.stack([self.encoder.attention_weights(layer, seen.states[layer]) for layer in chosen])
+        weights = np.stack([self.encoder.attention_weights(layer, seen.states[layer]) for layer in chosen])
+        return Attention(seen.tokens, weights)
 
     def word_vectors(self, text: str, word: str) -> tuple[Floats, Floats]:
         """Return (from the table, in this text) for the first place of a word: two vectors (dim).

@@ -1,20 +1,28 @@
-"""Shows encodings and tokenizers in a notebook: the page of tokens in a frame, and a table of what a tokenizer is."""
+"""Shows encodings, tokenizers, comparisons, neighbours and attention in a notebook: tables, and pages in frames."""
 
 from __future__ import annotations
 
 import functools
 import html
+from collections.abc import Iterable
 from typing import Any
 
+from tokkit.embeddings.neighbours import Nearest
 from tokkit.encoding import Encoding
 from tokkit.escaping import visible
 from tokkit.models.names import name_of
+from tokkit.pipeline.attention import Attention
 from tokkit.tokenizer import Tokenizer
+from tokkit.view.attention_page import attention_html
+from tokkit.view.comparison import Comparison, cells_of
 from tokkit.view.tokens_page import encoding_html, framed
 
 MAX_TOKENS = 20_000
 """Tokens of an encoding that a notebook shows: 1 MB of its file."""
 MAX_SPECIAL = 20
+MAX_WEIGHTS = 1 << 20
+"""Weights of an attention that a notebook shows: 3 MB of its file."""
+LEFT, NUMBER = "style='text-align: left'", "style='text-align: right; font-variant-numeric: tabular-nums'"
 
 
 @functools.singledispatch
@@ -44,8 +52,43 @@ def _(thing: Tokenizer) -> str:
         "special tokens": (", ".join(special[:MAX_SPECIAL]) or "none") + more,
     }
     cells = "".join(
-        f"<tr><th style='text-align: left'>{name}</th><td style='text-align: left'>{html.escape(visible(value))}</td>"
-        "</tr>"
-        for name, value in rows.items()
+        f"<tr><th {LEFT}>{name}</th><td {LEFT}>{html.escape(visible(value))}</td></tr>" for name, value in rows.items()
     )
     return f"<table><caption>Tokenizer</caption>{cells}</table>"
+
+
+@shown.register
+def _(thing: Comparison) -> str:
+    head = ("text", "tokenizer", "tokens", "tokens per word", "bytes per token", "compression")
+    return _table(head, map(cells_of, thing.rows), 2)
+
+
+@shown.register
+def _(thing: Nearest) -> str:
+    rows = ((str(key), f"{similarity:.4f}") for key, similarity in thing)
+    return _table(("key", "similarity"), rows, 1)
+
+
+@shown.register
+def _(thing: Attention) -> str:
+    weights = thing.weights
+    n_layers, per_layer = len(weights), max(1, weights[0].size)
+    shown_layers = min(n_layers, max(1, MAX_WEIGHTS // per_layer))
+    title = "Attention" if shown_layers == n_layers else f"Attention: the first {shown_layers} of {n_layers} layers"
+    if per_layer > MAX_WEIGHTS:
+        heads = max(1, MAX_WEIGHTS // max(1, weights[0, 0].size))
+        title = f"Attention: layer 1 of {n_layers}, the first {heads} of {weights.shape[1]} heads"
+        weights = weights[:, :heads]
+    return framed(attention_html(weights[:shown_layers], thing.tokens, title=title), height="36em")
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]], n_left: int) -> str:
+    """Return a table whose first columns are texts and the others numbers; controls in texts are escaped."""
+    titles = "".join(f"<th {LEFT}>{name}</th>" for name in head)
+    lines = "".join(
+        "<tr>" + "".join(
+            f"<td {LEFT if k < n_left else NUMBER}>{html.escape(visible(cell))}</td>" for k, cell in enumerate(row)
+        ) + "</tr>"
+        for row in rows
+    )  # fmt: skip
+    return f"<table><tr>{titles}</tr>{lines}</table>"

@@ -53,8 +53,9 @@ or a click says why.</output>
 <section id="why" aria-label="Why this token?" hidden>
 <form id="asking"><label>Why <input id="word" type="text" maxlength="200" spellcheck="false"></label>
 <label>by <select id="by"></select></label>
-<label id="heat" hidden>Temperature <input id="temperature" type="range" min="-2" max="2" step="0.1" value="0">
-<span id="degrees">1</span></label>
+<label id="heat" hidden>Sampling's temperature
+<input id="temperature" type="range" min="-1" max="2" step="0.05" value="0"> <span id="degrees">1</span></label>
+<button id="draw" type="button" hidden>Draw again</button>
 <button id="close" type="button">Close</button></form>
 <div id="reasons"></div>
 </section>

@@ -10,13 +10,14 @@ from tokkit.errors import OptionError
 from tokkit.sampling.subwords import Merges
 from tokkit.trainers import train
 from tokkit.view.reasons import merges_of, spelt
+from tokkit.view.stages import changed_by_stages
 from tokkit.view.standalone import standalone
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
     from tokkit.trainers.options import Round, Step
 
-MODELS = ("bbpe", "bpe", "unigram")
+MODELS = ("bbpe", "bpe", "wordpiece", "unigram")
 MAX_TEXT = 4000
 """Characters of the text that is redrawn at each step: a screen of it."""
 MAX_STEPS = 20_000
@@ -44,10 +45,11 @@ def training_html(
 ) -> str:  # fmt: skip
     """Train on a small corpus, and return a page that shows how: each step redraws a text and the vocabulary.
 
-    A step is a merge of BPE ("bbpe", "bpe") with its count, or a round of "unigram" with the pieces that it removed and
-    its likelihood. `source`, `vocab_size` and `options` are those of `tokkit.train`; the source is read again for each
-    model, so it must not be an iterator. The text after a round of Unigram is cut by the model that training to as many
-    pieces gives. OptionError for other models, and for a text of more than 4,000 characters.
+    A step is a merge of BPE ("bbpe", "bpe") with its count, of "wordpiece" with its score too, or a round of "unigram"
+    with the pieces that it removed and its likelihood. `source`, `vocab_size` and `options` are those of
+    `tokkit.train`; the source is read again for each model, so it must not be an iterator. The text after a merge of
+    WordPiece is cut by the longest matches in the vocabulary as it is then, after a round of Unigram by the model that
+    training to as many pieces gives. OptionError for other models, and for a text of more than 4,000 characters.
 
     >>> page = training_html(["low lower lowest"] * 3, "lower", vocab_size=260)
     >>> page.startswith("<!doctype html>"), "://" in page
@@ -64,7 +66,11 @@ def training_html(
 
     steps: list[Any] = []
     tok = trained(vocab_size, explain=steps.append)
-    data = _rounds(steps, tok, text, trained) if model == "unigram" else _merges(steps, tok, text)
+    if model == "unigram":
+        data = _rounds(steps, tok, text, trained)
+    else:
+        words = _matches(steps, tok, text) if model == "wordpiece" else _merged(tok, text)
+        data = {"words": words, "merges": _told(steps)}
     return standalone(title, BODY, FILES, {"model": model, "n_tokens": len(tok), **data})
 
 
@@ -72,10 +78,18 @@ def _are_texts(source: Sequence[Any]) -> bool:
     return not any(isinstance(each, os.PathLike) or os.path.exists(str(each)[:1024]) for each in source)
 
 
-def _merges(steps: Sequence[Step], tok: Tokenizer, text: str) -> dict[str, Any]:
-    """Return all merges with their counts, and for each word of the text its symbols, in hexadecimal, and merges."""
+def _told(steps: Sequence[Step]) -> list[Any]:
+    """Return all merges with their counts, and their scores where these are not the counts."""
     if len(steps) > MAX_STEPS:
         raise OptionError(f"the training has {len(steps)} merges; a page shows at most {MAX_STEPS}")
+    return [
+        [_spelt(s.left), _spelt(s.right), s.count, None if s.left_count is None else round(float(s.score), 3)]
+        for s in steps
+    ]
+
+
+def _merged(tok: Tokenizer, text: str) -> list[Any]:
+    """Return for each word of the text its symbols, in hexadecimal, and its merges."""
     words, known = [], {}
     for symbols, merges in Merges(tok).words(text):
         if symbols not in known:
@@ -85,8 +99,49 @@ def _merges(steps: Sequence[Step], tok: Tokenizer, text: str) -> dict[str, Any]:
                 "steps": [[s["rank"], s["at"]] for s in made["steps"]],
             }
         words.append(known[symbols])
-    told = [[_spelt(step.left), _spelt(step.right), step.count] for step in steps]
-    return {"words": words, "merges": told}
+    return words
+
+
+def _matches(steps: Sequence[Step], tok: Tokenizer, text: str) -> list[Any]:
+    """Return for each word of the text how longest matches cut it: after no merge, and after each that changes it."""
+    model: Any = tok.definition.model
+    prefix, unknown = model.continuing_subword_prefix, model.unk_token
+    born: dict[str, int] = {}
+    for number, step in enumerate(steps, 1):
+        born.setdefault(str(step.token), number)
+    there = {token.decode("utf-8", "replace") for token, _ in tok.vocab.items()}
+
+    def cut(word: str, number: int) -> list[str]:
+        made: list[str] = []
+        start = 0
+        while start < len(word):
+            tried = ((prefix if start else "") + word[start:end] for end in range(len(word), start, -1))
+            found = next((token for token in tried if token in there and born.get(token, 0) <= number), None)
+            if found is None:
+                return [unknown]
+            made.append(found)
+            start += len(found) - (len(prefix) if start else 0)
+        return made
+
+    def cuts(word: str) -> dict[str, Any]:
+        if len(word) > model.max_input_chars_per_word:
+            return {"cuts": [[0, [unknown.encode().hex()], []]]}
+        parts = {(prefix if a else "") + word[a:b] for a in range(len(word)) for b in range(a + 1, len(word) + 1)}
+        made: list[list[Any]] = []
+        for number in sorted({0} | {born[part] for part in parts if part in born}):
+            tokens = cut(word, number)
+            fresh = [k for k, token in enumerate(tokens) if number and born.get(token) == number]
+            if fresh or not made:
+                made.append([number, [token.encode().hex() for token in tokens], fresh])
+        return {"cuts": made}
+
+    stages = changed_by_stages(tok, text)
+    pieces = stages[-1]["pieces"] if stages else [text]
+    known: dict[str, Any] = {}
+    for word in pieces:
+        if word not in known:
+            known[word] = cuts(word)
+    return [known[word] for word in pieces]
 
 
 def _spelt(token: str | bytes) -> str:

@@ -27,7 +27,7 @@ SHOWN = 60
 """Tokens of a list on the page; the number of all is beside it."""
 LONGEST = 16
 MOST_PER_WORD = 6
-FILES = ("tokens.css", "report.css", "text.js", "report.js")
+FILES = ("tokens.css", "report.css", "text.js", "bars.js", "report.js")
 BODY = '<main id="report"></main>'
 
 
@@ -64,7 +64,7 @@ def report_html(tok: Tokenizer, texts: Mapping[str, str] | None = None, *, title
         "bars": [
             ("Kinds of tokens", _counted(kind_of(token) for token in own.values())),
             ("Scripts of tokens", _counted(script_of(token) for token in own.values())),
-            ("Characters in a token", _lengths(own.values())),
+            ("Characters in a token", lengths_of(own.values())),
             ("Tokens in a word of the texts", _per_word(tok, texts)),
         ],
         "texts": [_fertility(name, text, len(encoded[name])) for name, text in texts.items()],
@@ -115,7 +115,8 @@ def _counted(values: Iterable[str]) -> list[tuple[str, int]]:
     return found[:20] + ([("others", rest)] if rest else [])
 
 
-def _lengths(tokens: Iterable[bytes]) -> list[tuple[str, int]]:
+def lengths_of(tokens: Iterable[bytes]) -> list[tuple[str, int]]:
+    """Return how many tokens have so many characters, without marks of spaces, from 1 to 16 or more."""
     found = Counter(min(LONGEST, len(text)) for token in tokens if (text := _text_of(token)) is not None)
     return [(f"{n}" if n < LONGEST else f"{n} or more", found[n]) for n in range(1, LONGEST + 1)]
 

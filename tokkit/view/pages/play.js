@@ -4,7 +4,7 @@ const example = "Tokenizers split text into tokens: na\u00efve caf\u00e9 menus, 
   + "\ud83d\ude42.\n\ndef count(words):\n    return len(words)  # type here\n";
 const heads = element("heads"), status_ = element("status");
 const ticks = { special: "special", own: "own", marks: "marks" };
-let names = [], view = "text", timer = 0, saving = 0, sent = null, settled = null;
+let names = [], priced = {}, view = "text", timer = 0, saving = 0, sent = null, settled = null;
 
 const text = new Editor(element("text"), element("bar"), changed);
 const server = new Server(element("banner"), () => send());
@@ -21,7 +21,10 @@ function context() {
 }
 
 function limits() {
-  return names.map(name => context() || data.prices && data.prices.models[name] && data.prices.models[name][1] || "");
+  return names.map(name => {
+    const model = modelOf(name, data.prices, priced);
+    return context() || model && data.prices.models[model][1] || "";
+  });
 }
 
 function query(from, to) {
@@ -146,7 +149,8 @@ class Remote {
 function drawHeads(sets, nBytes) {
   heads.style.setProperty("--columns", Math.max(1, sets.length));
   heads.replaceChildren(...sets.map(set => headOf(set, nBytes, {
-    context: context(), prices: data.prices,
+    context: context(), prices: data.prices, model: modelOf(set.name, data.prices, priced),
+    price: model => { priced[set.name] = model, changed(); },
     remove: sets.length > 1 ? () => { names = names.filter(name => name !== set.name), changed(); } : null,
   })));
 }
@@ -176,6 +180,7 @@ function choose(next) {
 function state() {
   const made = { k: names, s: element("special").checked, o: element("own").checked, m: element("marks").checked };
   if (context()) made.c = context();
+  if (Object.keys(priced).length) made.p = priced;
   if (element("theme").value) made.d = element("theme").value;
   if (view === "chat") made.h = chat.messages();
   else if (text.value.length <= longestLink) made.t = text.value;
@@ -191,6 +196,7 @@ function restore() {
   const kept = stateOf(location.hash), found = known(kept.k, data.names);
   names = found.length ? found : data.shown.slice(0, mostTokenizers);
   text.value = isText(kept.t) ? kept.t : example;
+  priced = knownPrices(kept.p, data.names, data.prices);
   element("special").checked = !!kept.s, element("own").checked = !!kept.o, element("marks").checked = kept.m !== false;
   if (Number.isInteger(kept.c) && kept.c > 0) element("context").value = kept.c;
   if (kept.d === "light" || kept.d === "dark") element("theme").value = kept.d;

@@ -25,6 +25,13 @@ function known(names, all) {
   return Array.isArray(names) ? names.filter(name => all.includes(name)).slice(0, mostTokenizers) : [];
 }
 
+// The prices that a link chooses: model of the table, or none, by tokenizer.
+function knownPrices(chosen, names, prices) {
+  if (!prices || !chosen || typeof chosen !== "object") return {};
+  const isKnown = ([name, model]) => names.includes(name) && (model === "" || Object.hasOwn(prices.models, model));
+  return Object.fromEntries(Object.entries(chosen).filter(isKnown));
+}
+
 function counted(n, one) { return n.toLocaleString("en") + " " + one + (n === 1 ? "" : "s"); }
 
 // What tokens cost: three digits that count.
@@ -40,20 +47,39 @@ function line(kind, text, ...classes) {
   return made;
 }
 
+// Which model of the price table a tokenizer is: the one that was chosen for it, or one of its name.
+function modelOf(name, prices, chosen) {
+  if (!prices) return "";
+  if (Object.hasOwn(chosen, name)) return chosen[name];
+  const stem = name.split("/").pop().replace(/\.(json|tiktoken|model|gguf)$/, "");
+  return [name, stem].find(each => Object.hasOwn(prices.models, each)) || "";
+}
+
+function priceChoice(name, prices, model, price) {
+  const select = document.createElement("select");
+  select.append(new Option("no price", "", false, !model));
+  for (const each of Object.keys(prices.models)) select.append(new Option(shown(each), each, false, each === model));
+  select.setAttribute("aria-label", "Price of " + shown(name));
+  select.addEventListener("change", () => price(select.value));
+  return select;
+}
+
 // The line over a tokenizer's tokens.
-function headOf(set, nBytes, { context, prices, remove }) {
+function headOf(set, nBytes, { context, prices, model, price: choosePrice, remove }) {
   const head = document.createElement("div");
   head.append(line("strong", shown(set.name)));
   if (set.error) head.append(line("span", shown(set.error).replace(/\u2423/g, " "), "failed"));
   else {
     head.append(line("span", counted(set.n, "token"), "number"));
     if (set.n) head.append(line("span", (nBytes / set.n).toFixed(2) + " bytes per token", "number"));
-    const price = prices && prices.models[set.name], limit = context || price && price[1];
+    const price = model && prices.models[model], limit = context || price && price[1];
+    if (prices) head.append(priceChoice(set.name, prices, model, choosePrice));
     if (price) head.append(line("span", cost(set.n, price[0], prices.currency), "number"));
     if (limit) {
       const over = set.n - limit, part = (100 * set.n / limit).toFixed(1) + " % of " + limit.toLocaleString("en");
       head.append(over > 0 ? line("span", counted(over, "token") + " too many", "number", "over")
         : line("span", part, "number"));
+      if (over > 0) head.append(line("span", "the first " + counted(set.fits, "byte") + " fit", "number"));
     }
   }
   if (remove) {

@@ -16,10 +16,17 @@ function wordAt({ symbols, steps }, merges) {
   return [made, fresh];
 }
 
+// The tokens of a word by longest matches after so many merges: the last cut that is not later.
+function matchedAt({ cuts }, merges) {
+  let last = cuts[0];
+  for (const cut of cuts) if (cut[0] <= merges) last = cut;
+  return [last[1], new Set(last[0] === merges ? last[2] : [])];
+}
+
 function tokensAt(k) {
   if (rounds) return rounds[k].cut.map(token => [token, false]);
   return data.words.flatMap(word => {
-    const [made, fresh] = wordAt(word, k);
+    const [made, fresh] = (word.cuts ? matchedAt : wordAt)(word, k);
     return made.map((token, i) => [token, fresh.has(i)]);
   });
 }
@@ -29,7 +36,12 @@ function counts() {
   if (rounds) return rounds.map(round => round.cut.length);
   const gone = new Array(n + 1).fill(0);
   let all = 0;
-  for (const { symbols, steps } of data.words) {
+  for (const { symbols, steps, cuts } of data.words) {
+    if (cuts) {
+      all += cuts[0][1].length;
+      for (let i = 1; i < cuts.length; i++) gone[cuts[i][0]] += cuts[i - 1][1].length - cuts[i][1].length;
+      continue;
+    }
     all += symbols.length;
     for (const [rank] of steps) if (rank < n) gone[rank + 1]++;
   }
@@ -68,8 +80,8 @@ function done() {
   const from = Math.max(0, at - listed);
   element("latest").textContent = "The last merges";
   list.start = from + 1;
-  return data.merges.slice(from, at).map(([left, right, count]) => row(shown(left) + " + " + shown(right),
-    count.toLocaleString("en") + "\u00d7"));
+  return data.merges.slice(from, at).map(([left, right, count, score]) => row(shown(left) + " + " + shown(right),
+    count.toLocaleString("en") + "\u00d7" + (score === null ? "" : ", score " + score)));
 }
 
 function said() {

@@ -6,7 +6,9 @@ class Why {
     this.server = server, this.say = say, this.timer = 0;
     const again = () => { clearTimeout(this.timer), this.timer = setTimeout(() => this.ask(), 150); };
     element("asking").addEventListener("submit", event => { event.preventDefault(), this.ask(); });
-    for (const id of ["word", "by", "temperature"]) element(id).addEventListener("input", again);
+    for (const id of ["word", "by"]) element(id).addEventListener("input", again);
+    element("temperature").addEventListener("input", () => this.show());
+    element("draw").addEventListener("click", () => this.show());
     element("close").addEventListener("click", () => { element("why").hidden = true, element("panes").focus(); });
     element("why").addEventListener("keydown", event => { if (event.key === "Escape") element("close").click(); });
   }
@@ -17,21 +19,26 @@ class Why {
 
   async ask(word) {
     if (word !== undefined) element("word").value = word;
-    const temperature = 10 ** Number(element("temperature").value);
-    element("degrees").textContent = temperature.toPrecision(2);
     if (element("why").hidden || word !== undefined) element("reasons").replaceChildren("\u2026");
     element("why").hidden = false;
-    const body = JSON.stringify({
-      tokenizer: element("by").value, word: element("word").value.toWellFormed(), temperature,
-    });
+    const body = JSON.stringify({ tokenizer: element("by").value, word: element("word").value.toWellFormed() });
     try {
-      const made = await this.server.ask("/api/why", "", body);
-      element("heat").hidden = made.kind !== "unigram";
-      element("reasons").replaceChildren(...reasonsOf(made));
+      this.made = await this.server.ask("/api/why", "", body);
+      this.show();
       if (word !== undefined) element("why").scrollIntoView({ block: "nearest" });
     } catch (error) { if (error instanceof Refused) this.say(error.message); }
   }
+
+  show() {
+    const t = temperature();
+    element("heat").hidden = element("draw").hidden = this.made.kind !== "unigram";
+    element("degrees").textContent = t.toPrecision(2) + " (alpha " + (1 / t).toPrecision(2) + ")";
+    element("reasons").replaceChildren(...reasonsOf(this.made));
+  }
 }
+
+// The parts of a lattice by the sampling temperature, which the page computes itself: moving the slider asks nobody.
+function temperature() { return 10 ** Number(element("temperature").value); }
 
 function part(kind, classes, ...content) {
   const made = document.createElement(kind);
@@ -95,29 +102,86 @@ function treeOf(tree, nodes) {
   return node;
 }
 
-// The lattice of pieces, the best path in colour, and a table of the best paths.
+// The lattice of pieces with their chances, the best path in colour, a table of the best paths, some that are drawn.
 function pathsOf({ pieces, best, n }) {
+  const t = temperature(), sums = new Sums(pieces, n, t);
   const drawn = part("div", "lattice"), rows = [], chosen = new Set(best.length ? best[0].pieces : []);
   pieces.forEach(({ start, end, text, score }, k) => {
     let r = chosen.has(k) ? 0 : 1;
     while (rows[r] && rows[r].some(([a, b]) => a < end && start < b)) r++;
     (rows[r] ||= []).push([start, end]);
-    const node = part("span", chosen.has(k) ? "best" : "", shown(text) + " " + score.toFixed(1));
+    const chance = sums.chance(k), node = part("span", chosen.has(k) ? "best" : "", shown(text));
     node.style.left = start * perCharacter + "px", node.style.top = r * perRow + "px";
-    node.style.width = (end - start) * perCharacter - 4 + "px", node.title = shown(text) + " " + score;
+    node.style.width = (end - start) * perCharacter - 4 + "px";
+    node.style.setProperty("--chance", 100 * chance + "%");
+    node.title = shown(text) + ": score " + score + ", in " + percentOf(chance) + " of what is drawn";
+    node.append(part("small", "", " " + (chance < .0005 ? "<0.1 %" : percentOf(chance))));
     drawn.append(node);
   });
   drawn.style.width = n * perCharacter + "px", drawn.style.height = rows.length * perRow + "px";
   const titles = ["cut", "score", "chance", ""].map(text => part("th", "", text));
   const table = part("table", "paths", part("tr", "", ...titles));
   for (const path of best) {
-    const bar = part("span", "bar");
-    bar.style.width = Math.max(1, Math.round(path.chance * 160)) + "px";
+    const bar = part("span", "bar"), chance = sums.ofPath(path.pieces);
+    bar.style.width = Math.max(1, Math.round(chance * 160)) + "px";
     const cut = part("td", "", ...path.pieces.map(k => piece(pieces[k].text)));
-    const chance = (100 * path.chance).toPrecision(3) + " %";
-    table.append(part("tr", "", cut, ...[path.score.toFixed(3), chance, bar].map(each => part("td", "", each))));
+    const cells = [path.score.toFixed(3), percentOf(chance), bar].map(each => part("td", "", each));
+    table.append(part("tr", "", cut, ...cells));
   }
-  return part("div", "", part("div", "scrolls", drawn), part("div", "scrolls", table));
+  const some = Array.from({ length: 5 }, () => part("div", "stage", ...sums.draw().map(k => piece(pieces[k].text))));
+  return part("div", "", part("div", "scrolls", drawn), part("div", "scrolls", table),
+    part("h2", "", "Drawn at this temperature"), ...some);
+}
+
+function percentOf(part) { return part > .9995 ? "100 %" : (100 * part).toPrecision(part < .0001 ? 1 : 3) + " %"; }
+
+// Sums over all ways through a lattice, forwards and backwards, at a temperature: chances of pieces, and draws.
+class Sums {
+  constructor(pieces, n, t) {
+    this.pieces = pieces, this.t = t, this.n = n;
+    this.to = new Array(n + 1).fill(-Infinity), this.from = new Array(n + 1).fill(-Infinity);
+    this.ending = Array.from({ length: n + 1 }, () => []);
+    this.to[0] = this.from[n] = 0;
+    pieces.forEach((each, k) => this.ending[each.end].push(k));
+    for (let at = 1; at <= n; at++) {
+      this.to[at] = logSum(this.ending[at].map(k => this.to[pieces[k].start] + pieces[k].score / t));
+    }
+    for (let at = n; at > 0; at--) {
+      for (const k of this.ending[at]) {
+        const { start, score } = pieces[k];
+        this.from[start] = logSum([this.from[start], this.from[at] + score / t]);
+      }
+    }
+  }
+
+  chance(k) {
+    const { start, end, score } = this.pieces[k];
+    return Math.min(1, Math.exp(this.to[start] + score / this.t + this.from[end] - this.to[this.n]));
+  }
+
+  ofPath(path) {
+    return Math.exp(path.reduce((sum, k) => sum + this.pieces[k].score, 0) / this.t - this.to[this.n]);
+  }
+
+  // A way by its chance, found from the end.
+  draw() {
+    const path = [];
+    for (let at = this.n; at > 0; at = this.pieces[path[0]].start) {
+      let left = Math.random(), last = -1;
+      for (const k of this.ending[at]) {
+        const { start, score } = this.pieces[k];
+        left -= Math.exp(this.to[start] + score / this.t - this.to[at]), last = k;
+        if (left < 0) break;
+      }
+      path.unshift(last);
+    }
+    return path;
+  }
+}
+
+function logSum(values) {
+  const top = Math.max(...values);
+  return top === -Infinity ? top : top + Math.log(values.reduce((sum, each) => sum + Math.exp(each - top), 0));
 }
 
 function matchesOf({ text, rounds, unknown }) {
