@@ -26,8 +26,9 @@ TK_INLINE void prefetch(const prefetching *ahead, size_t i) {
     if (STEP_LINES == 2 && ahead->shift == 0) TK_PREFETCH_TO(at + LINE_STEP, 2);
 }
 
-/* Few rows of x wait for weights most of the time. They come from front to back, and what the CPU fetches by itself ends
-   with each page: a quarter faster on Zen 3 (benchmarks/bench_generate.py), up to twice as fast on Emerald Rapids. */
+/* Few rows of x wait for weights most of the time. They come from front to back, and what the CPU fetches by itself
+   ends with each page: a quarter faster on Zen 3 (benchmarks/bench_generate.py), up to twice as fast on Emerald
+   Rapids. */
 enum { FETCH_FEW = VL >= 8, TK_LINE = 64, LINES_AHEAD = VL == 8 ? 32 : 64 };
 TK_INLINE void fetch_few(const void *w) { /* the weights of a step of a panel: two lines */
     TK_PREFETCH_TO((const char *)w + LINES_AHEAD * TK_LINE, 3);
