@@ -34,8 +34,10 @@ N_SHARDS = 8
 
 
 @pytest.fixture(scope="module", autouse=True)
-def two_workers() -> Iterator[None]:
+def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    # Ray gives workers the driver's folder as a place to import from: not one where a tokkit lies that is not built.
     with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("ray_cwd"))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(num_cpus=2, include_dashboard=False, logging_level="error", log_to_driver=False)
         ray.data.DataContext.get_current().enable_progress_bars = False
