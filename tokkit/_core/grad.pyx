@@ -3,3 +3,7 @@
 include "nn/floats.pxi"
 include "grad/backward.pxi"
 include "grad/optim.pxi"
+
+from tokkit._core.nn cimport team, tk_team_use
+
+tk_team_use(team())

@@ -8,6 +8,14 @@ cdef extern from "isa.h" nogil:
     int TK_ISA_AVX512
     int tk_isa_of_floats(int isa)
 
+cdef extern from "thread_team.h" nogil:
+    ctypedef void tk_team_runner(void (*run)(void *job, int worker) noexcept, void *job, int threads) noexcept
+    tk_team_runner *tk_team_own()
+    void tk_team_use(tk_team_runner *)
+
+cdef tk_team_runner *team() noexcept  # for other modules
+
+
 cdef extern from "nn/linear.h" nogil:
     ctypedef struct tk_linear:
         size_t n

@@ -12,3 +12,7 @@ include "nn/encoder.pxi"
 include "nn/experts.pxi"
 include "nn/kv.pxi"
 include "nn/decoder.pxi"
+
+
+cdef tk_team_runner *team() noexcept:
+    return tk_team_own()

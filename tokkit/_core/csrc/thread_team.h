@@ -1,4 +1,4 @@
-/* A team of threads for one job: they live for one call, so that fork() meets none. */
+/* A team of threads for one job. Threads stay for the next one; fork() meets none, and its child begins without any. */
 #ifndef TK_TEAM_H
 #define TK_TEAM_H
 #include "base.h"
@@ -11,6 +11,11 @@ enum { TK_TEAM_MOST = 256 };
 /* Calls run(job, 0 … threads - 1) at once, 0 in this thread. Where the system gives fewer threads, those who came do
    the work: `run` takes its parts by tk_team_next. */
 void tk_team_run(void (*run)(void *job, int worker), void *job, int threads);
+
+/* Each module has a team of its own unless it is given another's: two that wait for work would disturb each other. */
+typedef void tk_team_runner(void (*run)(void *job, int worker), void *job, int threads);
+tk_team_runner *tk_team_own(void);
+void tk_team_use(tk_team_runner *other);
 
 /* The next of the numbers 0, 1, 2, …, each given to one caller. */
 static inline size_t tk_team_next(size_t *counter) {

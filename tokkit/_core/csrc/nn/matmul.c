@@ -24,8 +24,8 @@ static void work(void *job, int worker) {
 }
 
 /* A part of so many rows or columns is a multiple of the tiles of every instruction set. */
-enum { STEP = 96 };
-static size_t share(size_t n, size_t parts) { return ((n + parts - 1) / parts + STEP - 1) / STEP * STEP; }
+enum { ROWS_STEP = 24, COLUMNS_STEP = 32 };
+static size_t share(size_t n, size_t parts, size_t step) { return ((n + parts - 1) / parts + step - 1) / step * step; }
 
 int tk_matmul_run(const tk_matmul *w, tk_room *room, int isa, int threads) {
     tk_matmul_job job = {.w = w, .by = tk_grad_kernels_of(isa), .rows = w->m, .columns = w->n};
@@ -35,8 +35,8 @@ int tk_matmul_run(const tk_matmul *w, tk_room *room, int isa, int threads) {
     if (threads > worth) threads = (int)worth;
     if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
     /* The longer side is shared out: what is packed of the other is packed by each. */
-    if (threads > 1 && w->m >= w->n) job.rows = share(w->m, (size_t)threads);
-    else if (threads > 1) job.columns = share(w->n, (size_t)threads);
+    if (threads > 1 && w->m >= w->n) job.rows = share(w->m, (size_t)threads, ROWS_STEP);
+    else if (threads > 1) job.columns = share(w->n, (size_t)threads, COLUMNS_STEP);
     job.row_parts = (w->m + job.rows - 1) / job.rows;
     job.parts = job.row_parts * ((w->n + job.columns - 1) / job.columns);
     if ((size_t)threads > job.parts) threads = (int)job.parts;
