@@ -2,12 +2,13 @@
 
 Both begin with the same weights and learn the same batches; before any time is taken, the losses of the first steps
 are compared. A round times a step of each in turns; `--clock cpu` is for a busy machine. Peak memory and the seconds
-from the start of a process to the end of its first step are of processes of their own. torch's model is plain: one
-product for queries, keys and values, its fused attention, and AdamW with fused=True.
+from the start of a process to the beginning and the end of its first step are of processes of their own. torch's model
+is plain: one product for queries, keys and values, its fused attention, and AdamW with fused=True.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import resource
@@ -45,7 +46,7 @@ LR, DECAY, MAX_NORM, COMPARED, MEMORY_STEPS = 1e-3, 0.1, 1.0, 4, 4
 Step = Callable[[int], float]
 
 
-def ours(shape: Shape, threads: int = 1) -> tuple[Step, Any]:
+def ours(shape: Shape, threads: int = 1, precision: str = "fp32") -> tuple[Step, Any]:
     """Return what does a step of ours, and its weights."""
     from tokkit import nn
     from tokkit.nn.grad import CausalLM
@@ -55,7 +56,7 @@ def ours(shape: Shape, threads: int = 1) -> tuple[Step, Any]:
         dim=shape.dim, n_heads=shape.heads, n_layers=shape.layers, activation="gelu_tanh", pre_norm=True, causal=True
     )
     config = nn.DecoderConfig(layers=layers, vocab_size=shape.vocab_size, positions=shape.context, tied=True)
-    model = CausalLM(config, seed=0)
+    model = CausalLM(config, seed=0, precision=precision)
     optimizer = AdamW(model.parameters, lr=LR, weight_decay=DECAY, max_norm=MAX_NORM)
 
     def step(number: int) -> float:
@@ -143,7 +144,12 @@ def for_torch(weights: Any, shape: Shape) -> dict[str, np.ndarray]:
     return made
 
 
-CONTENDERS: dict[str, Callable[..., tuple[Step, Any]]] = {"tokkit": ours, "torch eager": torch_eager}
+CONTENDERS: dict[str, Callable[..., tuple[Step, Any]]] = {
+    "tokkit": ours,
+    "torch eager": torch_eager,
+    "tokkit bf16": functools.partial(ours, precision="bf16"),
+    "torch bf16 autocast": functools.partial(torch_eager, autocast=True),
+}
 
 
 def compare(name: str, shape: Shape, rounds: int, autocast: bool) -> None:
@@ -155,7 +161,12 @@ def compare(name: str, shape: Shape, rounds: int, autocast: bool) -> None:
         if abs(losses["tokkit"] - losses["torch eager"]) > 1e-4 * losses["tokkit"]:
             sys.exit(f"{name}: the losses of step {number} differ: {losses}")
     if autocast:
-        steps["torch bf16 autocast"] = torch_eager(shape, autocast=True)[0]
+        steps["tokkit bf16"] = ours(shape, precision="bf16")[0]
+        steps["torch bf16 autocast"] = torch_eager(shape, weights=ours(shape)[1], autocast=True)[0]
+        for number in range(COMPARED):
+            losses = {contender: step(number) for contender, step in list(steps.items())[2:]}
+            if abs(losses["tokkit bf16"] - losses["torch bf16 autocast"]) > 1e-2 * losses["tokkit bf16"]:
+                sys.exit(f"{name}: the losses of step {number} differ: {losses}")
     seconds: dict[str, list[float]] = {contender: [] for contender in steps}
     for number in range(COMPARED, COMPARED + rounds):
         for contender, step in steps.items():
@@ -166,15 +177,18 @@ def compare(name: str, shape: Shape, rounds: int, autocast: bool) -> None:
             "contender": contender,
             "tokens/s": f"{shape.batch * shape.context / statistics.median(taken):,.0f}",
             "tokkit ×": f"{harness.ratio(seconds['tokkit'], taken):.2f}",
+            "bf16 ×": f"{harness.ratio(seconds['tokkit bf16'], taken):.2f}" if autocast else "",
             "±": harness.spread(taken),
             "peak MB": "",
-            "s to the first step": "",
+            "first step begins, s": "",
+            "ends, s": "",
         }
         if contender in CONTENDERS:
             alone = harness.child("benchmarks.bench_training", {"of": contender, "shape": name}, threads=1, timeout=900)
             row["peak MB"] = alone.get("error") or f"{alone['peak']:,.0f}"
             if "error" not in alone:
-                row["s to the first step"] = f"{alone['first'] - alone['started']:.1f}"
+                row["first step begins, s"] = f"{alone['begun'] - alone['started']:.1f}"
+                row["ends, s"] = f"{alone['first'] - alone['started']:.1f}"
         rows.append(row)
     harness.section(f"{name}: {shape}")
     harness.show("", rows)
@@ -183,11 +197,12 @@ def compare(name: str, shape: Shape, rounds: int, autocast: bool) -> None:
 def alone(job: dict[str, str]) -> None:
     """Do some steps of one contender, and print its peak memory and when its first step was done."""
     step, _ = CONTENDERS[job["of"]](SHAPES[job["shape"]])
+    begun = time.time()
     step(0)
     first = time.time()
     for number in range(1, MEMORY_STEPS):
         step(number)
-    print(json.dumps({"first": first, "peak": peak_bytes() / 1e6}))
+    print(json.dumps({"begun": begun, "first": first, "peak": peak_bytes() / 1e6}))
 
 
 def peak_bytes() -> float:
@@ -221,7 +236,7 @@ def main() -> None:
     parser = harness.Parser(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--shape", choices=list(SHAPES), action="append")
-    parser.add_argument("--autocast", action="store_true", help="time torch's bf16 autocast, too")
+    parser.add_argument("--autocast", action="store_true", help="time bf16 of both, too")
     parser.add_argument("--threads", action="store_true", help="time ours on two threads, and nothing else")
     args = parser.parse_args()
     harness.show_conditions("1", rounds=args.rounds)

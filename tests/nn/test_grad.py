@@ -115,3 +115,20 @@ def test_what_is_not_learnt_and_what_does_not_fit_is_said() -> None:
         model.loss([[3, 40, 1]])
     with pytest.raises(ShapeError, match="do not follow one another"):
         Parameters({"a": (2, 2), "b": (2, 2), "c": (2, 2)}).joined("a", "c")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bf16_learns_what_float32_does_up_to_its_digits(shape: str) -> None:
+    ids, made = texts(3, 9), {}
+    for precision in ("fp32", "bf16"):
+        for threads in (1, 3):
+            model = CausalLM(config(shape), learner(shape).parameters, precision=precision)
+            with nn.threads(threads):
+                losses = [model.forward_backward(ids), model.loss(ids)]
+            made[precision, threads] = losses, model.parameters.grad
+    exact, rounded = made["fp32", 1], made["bf16", 1]
+    np.testing.assert_array_equal(rounded[1], made["bf16", 3][1])
+    assert rounded[0] == pytest.approx(exact[0], rel=2e-3)
+    assert 1e-4 < np.linalg.norm(rounded[1] - exact[1]) / np.linalg.norm(exact[1]) < 2e-2
+    with pytest.raises(OptionError, match="precision is 'fp16'; it must be one of fp32, bf16"):
+        CausalLM(config(shape), precision="fp16")

@@ -138,3 +138,15 @@ def test_what_cannot_be_learnt_is_said(tmp_path: Path, tokenizer: tokkit.Tokeniz
     assert not (tmp_path / "m").exists()
     with pytest.raises(TrainingError, match=r"learning rate, 30, is too high|not finite"):
         train(tmp_path / "m", tokenizer, options=LMOptions(context=16, batch=8, steps=200, lr=30, warmup=0))
+
+
+def test_a_training_in_bf16_has_the_losses_of_one_in_float32(tmp_path: Path, tokenizer: tokkit.Tokenizer) -> None:
+    losses: dict[str, list[float]] = {"fp32": [], "bf16": []}
+    for precision, told in losses.items():
+        options = LMOptions(context=16, batch=8, steps=40, lr=1e-2, warmup=3, seed=1, precision=precision)
+        note = lambda now, told=told: told.append(now.loss)  # noqa: E731
+        train(tmp_path / precision, tokenizer, options=options, progress=note)
+    assert losses["bf16"] != losses["fp32"]
+    assert np.abs(np.subtract(losses["bf16"], losses["fp32"])).max() < 0.05
+    with pytest.raises(OptionError, match="precision is 'int8'"):
+        LMOptions(precision="int8")

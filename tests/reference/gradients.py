@@ -70,3 +70,11 @@ def cross_entropy_back(logits, targets, by):
     losses = np.where(counted, -np.log(made[places]), 0)
     made[places] -= 1
     return losses, made * by * counted[:, None]
+
+
+def rounded_to_bf16(x: np.ndarray) -> np.ndarray:
+    """Floats whose last 16 bits are 0, the nearest ones; of two as near the even one."""
+    first = x.view(np.uint32) & 0xFFFF0000
+    low, middle, high = (bits.view(np.float32) for bits in (first, first | 0x8000, first + np.uint32(0x10000)))
+    tie = (np.abs(x) == np.abs(middle)) & ((first >> 16 & 1) == 1)
+    return np.where(np.isfinite(x) & ((np.abs(x) > np.abs(middle)) | tie), high, low)

@@ -13,6 +13,9 @@ def matmul(
     add: NDArray[Any] | None = None,
     *,
     bias: NDArray[Any] | None = None,
+    a_sums: NDArray[Any] | None = None,
+    bf16: bool = False,
+    dots: bool | None = None,
     room: Room | None = None,
     threads: int = 1,
     isa: str | None = None,
@@ -157,3 +160,7 @@ def sum_of_squares(
     threads: int = 1,
     isa: str | None = None,
 ) -> float: ...
+def round_to_bf16(
+    x: NDArray[Any], half: NDArray[Any], *, in_place: bool = False, threads: int = 1, isa: str | None = None
+) -> None: ...
+def widen_bf16(half: NDArray[Any], x: NDArray[Any], *, threads: int = 1, isa: str | None = None) -> None: ...

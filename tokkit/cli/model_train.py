@@ -58,6 +58,10 @@ MANY_STEPS = 1_000_000
 @click.option(
     "--dropout", type=click.FloatRange(min=0, max=1, max_open=True), default=0.0, help="Share that drops out."
 )
+@click.option(
+    "--precision", type=click.Choice(["fp32", "bf16"]), default="fp32",
+    help="What is multiplied: float32, or numbers rounded to bfloat16 (the weights stay float32).",
+)  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Equal seeds give equal models.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR, with the same options.")
 @options.threads
@@ -66,8 +70,8 @@ MANY_STEPS = 1_000_000
 def train(
     corpus: tuple[str, ...], output: str, tokenizer: str | None, vocab_size: int, shape: str, start: str | None,
     lora: int | None, lora_targets: str,
-    context: int, batch: int, steps: int | None, minutes: float | None, lr: float, dropout: float, seed: int,
-    resume: bool, threads: int | None, force: bool, progress: str,
+    context: int, batch: int, steps: int | None, minutes: float | None, lr: float, dropout: float,
+    precision: str, seed: int, resume: bool, threads: int | None, force: bool, progress: str,
 ) -> None:  # fmt: skip
     """Train a causal language model on CORPUS: text files, folders and globs; each file is a document.
 
@@ -91,7 +95,7 @@ def train(
 
     chosen = pipeline.LMOptions(
         context=context, batch=batch, steps=steps or (MANY_STEPS if minutes else 1000), lr=lr, dropout=dropout,
-        seconds=None if minutes is None else 60 * minutes, seed=seed,
+        precision=precision, seconds=None if minutes is None else 60 * minutes, seed=seed,
     )  # fmt: skip
     adapters = lora_options(lora, lora_targets)
     run: Callable[..., TrainedModel] = pipeline.train_lm

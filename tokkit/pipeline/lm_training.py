@@ -13,6 +13,7 @@ from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
 from tokkit.nn.grad import CausalLM, LoraOptions, Parameters, with_lora
 from tokkit.nn.grad.causal_lm import weight_shapes
+from tokkit.nn.grad.tape import is_bf16
 from tokkit.pipeline import adapters, lm_folders, modules, training_loop
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.lm_data import TrainingText
@@ -28,17 +29,19 @@ class LMOptions(TrainingOptions):
     Each step learns `batch` texts of `context` tokens, in `accumulate` parts that are in memory one after another.
     There are `steps` of them, or fewer if `seconds` are over before, by which the learning rate then falls. It rises to
     `lr` over `warmup` steps, and falls to a tenth of it by half a cosine. `weight_decay`, `max_norm` and `betas` are
-    those of `AdamW`, and `dropout` that of `CausalLM`. With an `average` above 0, what is evaluated and written is the
-    average of the weights by that decay. One `seed` gives one model, for any number of threads, unless `seconds` are
-    given.
+    those of `AdamW`, `dropout` and `precision` those of `CausalLM`. With an `average` above 0, what is evaluated and
+    written is the average of the weights by that decay. One `seed` gives one model, for any number of threads, unless
+    `seconds` are given.
     """
 
     context: int = 256
+    precision: str = "fp32"
 
     def __post_init__(self) -> None:
         TrainingOptions.__post_init__(self)
         for name in ("context", "steps"):
             as_int(name, getattr(self, name), minimum=1)
+        is_bf16(self.precision)
 
 
 def train_lm(
@@ -102,7 +105,9 @@ def train_lm(
         share=options.held_out, field=field, threads=threads,
     )  # fmt: skip
     if lora is None:
-        learner = CausalLM(spec.config, weights, seed=options.seed, dropout=options.dropout)
+        learner = CausalLM(
+            spec.config, weights, seed=options.seed, dropout=options.dropout, precision=options.precision
+        )  # fmt: skip
     elif weights is None or model is None:
         raise OptionError("lora is for a model that there is; give its folder, model")
     else:
@@ -140,7 +145,7 @@ def _adapted(
     places, names = adapters.places_of(shapes, spec.config.layers.n_layers, lora.targets, spec.source)
     parameters = with_lora(shapes, weights, places, lora, seed=options.seed)
     prefix = spec.family.prefixes[0]
-    learner = CausalLM(spec.config, parameters=parameters, dropout=options.dropout)
+    learner = CausalLM(spec.config, parameters=parameters, dropout=options.dropout, precision=options.precision)
     return learner, {ours: prefix + name for ours, name in names.items()}
 
 

@@ -25,6 +25,11 @@ cdef extern from "nn/matmul.h" nogil:
         size_t m
         size_t n
         size_t k
+        float *a_sums
+        int bf16
+    int TK_MATMUL_BF16
+    int TK_MATMUL_BF16_FMA
+    int TK_MATMUL_BF16_DOTS
     ctypedef struct tk_room:
         float *floats
         size_t capacity
@@ -124,8 +129,12 @@ cdef class Room:
 
 
 def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=None, *, Columns bias=None,
-           Room room=None, int threads=1, isa=None):
-    """Write a b + add, or a b + bias, to c (m, n), for a (m, k) and b (k, n) of any layout; add may be c."""
+           float[::1] a_sums=None, bint bf16=False, dots=None, Room room=None, int threads=1, isa=None):
+    """Write a b + add, or a b + bias, to c (m, n), for a (m, k) and b (k, n) of any layout; add may be c.
+
+    The sums of the rows of a are added to `a_sums`. With `bf16` numbers of a and b are rounded to that; `dots` says
+    whether by the CPU's instruction for pairs of them, if it has one. None: if it is the faster way.
+    """
     cdef tk_matmul w
     cdef int status, which = chosen(isa)
     memset(&w, 0, sizeof(w))
@@ -147,6 +156,12 @@ def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=No
         if bias.shape[0] != c.shape[1]:
             raise ValueError("bias does not fit")
         w.add = &bias[0]
+    if a_sums is not None:
+        if a_sums.shape[0] != c.shape[0]:
+            raise ValueError("a_sums do not fit")
+        w.a_sums = &a_sums[0]
+    if bf16:
+        w.bf16 = TK_MATMUL_BF16 if dots is None else TK_MATMUL_BF16_DOTS if dots else TK_MATMUL_BF16_FMA
     room = Room() if room is None else room
     with room.lock, nogil:
         status = tk_matmul_run(&w, &room.room, which, max(1, threads))

@@ -1,12 +1,15 @@
 # What optimizers do to all parameters as one array, without the GIL (csrc/nn/optim.h).
 
 from libc.stddef cimport size_t
+from libc.stdint cimport uint16_t
 from libc.string cimport memset
 
 cdef extern from "nn/optim.h" nogil:
     int TK_ADAMW
     int TK_SGD
     int TK_AVERAGE
+    int TK_ROUND
+    int TK_WIDEN
     ctypedef struct tk_optim_work:
         float *p
         const float *g
@@ -21,6 +24,7 @@ cdef extern from "nn/optim.h" nogil:
         float decay
         float step
         float root
+        uint16_t *half
     void tk_optim_run(const tk_optim_work *, int what, int isa, int threads)
     int tk_sum_of_squares(const float *, size_t n, double *, int isa, int threads)
 
@@ -89,3 +93,35 @@ def sum_of_squares(const float[::1] g not None, *, int threads=1, isa=None):
     if status:
         raise MemoryError()
     return total
+
+
+def round_to_bf16(float[::1] x not None, uint16_t[::1] half not None, *, bint in_place=False, int threads=1, isa=None):
+    """Write x as bfloat16 to `half`; x becomes that, too, if it is `in_place`."""
+    cdef tk_optim_work w
+    cdef int which = chosen(isa)
+    memset(&w, 0, sizeof(w))
+    w.n = x.shape[0]
+    if half.shape[0] != x.shape[0]:
+        raise ValueError("x and half do not fit")
+    if not w.n:
+        return
+    w.p, w.half = &x[0], &half[0]
+    if in_place:
+        w.m = w.p
+    with nogil:
+        tk_optim_run(&w, TK_ROUND, which, max(1, threads))
+
+
+def widen_bf16(uint16_t[::1] half not None, float[::1] x not None, *, int threads=1, isa=None):
+    """Write the bfloat16 numbers of `half` to x."""
+    cdef tk_optim_work w
+    cdef int which = chosen(isa)
+    memset(&w, 0, sizeof(w))
+    w.n = x.shape[0]
+    if half.shape[0] != x.shape[0]:
+        raise ValueError("half and x do not fit")
+    if not w.n:
+        return
+    w.p, w.half = &x[0], &half[0]
+    with nogil:
+        tk_optim_run(&w, TK_WIDEN, which, max(1, threads))

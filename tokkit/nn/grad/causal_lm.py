@@ -14,7 +14,7 @@ from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.grad.fused_loss import loss_of_rows
 from tokkit.nn.grad.layers import Dropout, Embedding, FeedForward, Linear, Norm, Residual, SelfAttention
 from tokkit.nn.grad.parameters import Parameters, Shapes
-from tokkit.nn.grad.tape import Tape
+from tokkit.nn.grad.tape import Tape, is_bf16
 
 
 class CausalLM:
@@ -25,7 +25,8 @@ class CausalLM:
     matrices are drawn from a normal distribution of deviation 0.02, those that end a part divided by √(2 n_layers), as
     GPT-2's are.
     `dropout` is that of embeddings and of what each part adds. `parameters` are taken as they are, some of them frozen
-    or with adapters, in place of `weights`.
+    or with adapters, in place of `weights`. With `precision` "bf16" products are of numbers rounded to bfloat16, and
+    what backward reads of the layers is held as that; weights, sums and gradients stay float32.
 
     Memory is O(tokens): weights of attention are made anew in backward, and logits exist in blocks of rows. Gradients
     have the same bits for any number of threads.
@@ -41,7 +42,7 @@ class CausalLM:
 
     def __init__(
         self, config: DecoderConfig, weights: Mapping[str, Floats] | None = None, *, seed: int = 0,
-        dropout: float = 0.0, parameters: Parameters | None = None,
+        dropout: float = 0.0, parameters: Parameters | None = None, precision: str = "fp32",
     ) -> None:  # fmt: skip
         _check(config)
         self.config, c = config, config.layers
@@ -63,7 +64,8 @@ class CausalLM:
             self._layers.append(Residual(Norm(p, f"layers.{i}.feed_forward_norm", c), (feed_forward, second)))
         self._norm = Norm(p, "norm", c)
         self._head = Linear(p, "word" if config.tied else "head")
-        self._tape = Tape()
+        self._bf16 = is_bf16(precision)
+        self._tape = Tape(bf16=self._bf16)
 
     def forward_backward(
         self, ids: ArrayLike, targets: ArrayLike | None = None, *, share: float = 1.0, seed: int = 0
@@ -86,13 +88,13 @@ class CausalLM:
     def loss(self, ids: ArrayLike, targets: ArrayLike | None = None) -> float:
         """Return the mean loss of ids (B, T), without gradients and dropout."""
         inputs, wanted = self._inputs(ids, targets)
-        tape = Tape(recording=False)
+        tape = Tape(recording=False, bf16=self._bf16)
         return loss_of_rows(self._head, self._hidden(inputs, tape), wanted, tape, None)[0]
 
     def logits(self, ids: ArrayLike) -> Floats:
         """Return the logits (B, T, vocab_size) of ids (B, T)."""
         inputs = self._checked(ids)
-        tape = Tape(recording=False)
+        tape = Tape(recording=False, bf16=self._bf16)
         return self._head.run(self._hidden(inputs, tape), tape).reshape(*inputs.shape, -1)
 
     def _hidden(self, ids: NDArray[np.int64], tape: Tape) -> Floats:

@@ -32,5 +32,5 @@ def loss_of_rows(
         core.cross_entropy_back(logits, targets[rows], logits, losses[rows], (share or 0.0) / count, threads=threads)
         if share is not None:
             head.add_gradients(logits, hidden[rows], tape)
-            core.matmul(logits, head.weight, grad[rows], room=tape.room, threads=threads)
+            tape.matmul(logits, head.weight, grad[rows])
     return float(losses.sum(dtype=np.float64)) / count, grad

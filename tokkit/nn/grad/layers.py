@@ -42,28 +42,28 @@ class Linear:
     def run(self, x: Floats, tape: Tape) -> Floats:
         """Return y, and push nothing."""
         y = tape.empty(len(x), len(self.weight))
-        grad_core.matmul(x, self.weight.T, y, bias=self.bias, room=tape.room, threads=current_threads())
+        tape.matmul(x, self.weight.T, y, bias=self.bias)
         return y
 
     def input_gradient(self, dy: Floats, tape: Tape) -> Floats:
         """Return the gradient of x, dy W."""
         dx = tape.empty(len(dy), self.weight.shape[1])
-        grad_core.matmul(dy, self.weight, dx, room=tape.room, threads=current_threads())
+        tape.matmul(dy, self.weight, dx)
         return dx
 
     def add_gradients(self, dy: Floats, x: Floats, tape: Tape) -> None:
         """Add dyᵀ x to the gradient of W, and the sum of dy to that of b."""
         if self.grad is not None:
-            grad_core.matmul(dy.T, x, self.grad, self.grad, room=tape.room, threads=current_threads())
-        if self.bias_grad is not None:
+            tape.matmul(dy.T, x, self.grad, self.grad, sums=self.bias_grad)
+        elif self.bias_grad is not None:
             grad_core.add_column_sums(dy, self.bias_grad, threads=current_threads())
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Return y; backward needs x."""
-        y = self.run(x, tape)
+        y, kept = self.run(x, tape), tape.keep(x)
 
         def back(dy: Floats) -> Floats:
-            self.add_gradients(dy, x, tape)
+            self.add_gradients(dy, kept(), tape)
             return self.input_gradient(dy, tape)
 
         tape.push(back)
@@ -231,9 +231,13 @@ class SelfAttention:
         self._turn(rows, back=False)
         out = tape.empty(len(x), self.config.n_heads * self.config.head_size)
         lse = tape.empty(len(x) // n, self.config.n_heads, n)
+        kept_rows = tape.keep(rows, in_place=True)
         grad_core.grad_attention(*self._parts(rows), out, lse, scale=scale, causal=causal, threads=current_threads())
+        kept_out = tape.keep(out)
 
-        def back(dout: Floats) -> Floats:
+        def back(dy: Floats) -> Floats:
+            rows, out, dout = kept_rows(), kept_out(), self.o.input_gradient(dy, tape)
+            self.o.add_gradients(dy, out, tape)
             d_rows = tape.empty(*rows.shape)
             grad_core.attention_back(
                 *self._parts(rows), out, lse, dout, *self._parts(d_rows), scale=scale, causal=causal,
@@ -243,7 +247,7 @@ class SelfAttention:
             return d_rows
 
         tape.push(back)
-        return self.o.forward(out, tape)
+        return self.o.run(out, tape)
 
 
 class FeedForward:
@@ -258,6 +262,7 @@ class FeedForward:
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Return rows of the same columns."""
         inner, columns = self.up.forward(x, tape), self.down.weight.shape[1]
+        kept = tape.keep(inner)
         middle = tape.empty(len(x), columns)
         gate, up = inner[:, :columns], inner[:, columns:]
         if self.gated:
@@ -266,7 +271,8 @@ class FeedForward:
             core.activate(inner, middle, self.activation, threads=current_threads())
 
         def back(dy: Floats) -> Floats:
-            d_middle, again = self.down.input_gradient(dy, tape), tape.empty(len(inner), columns)
+            inner, d_middle, again = kept(), self.down.input_gradient(dy, tape), tape.empty(len(dy), columns)
+            gate, up = inner[:, :columns], inner[:, columns:]
             # Over what was read, which nothing reads any more.
             if self.gated:
                 grad_core.gate_back(d_middle, gate, up, gate, up, self.activation, again, threads=current_threads())

@@ -1,5 +1,7 @@
 /* Matrix products of bf16 by AVX-512, where the CPU multiplies that: see linear.h. */
 #include "isa.h"
+#include "nn/linear.h"
+#include "nn/matmul.h"
 #if TK_X86
 #define TK_AND_MORE ",avx512bf16"
 #include "nn/lanes_avx512.h"
@@ -17,6 +19,7 @@ TK_INLINE vf v_dot2(vf sum, int32_t two, vi w) {
 
 #define TK_BF16_DOTS 1
 #include "nn/gemm_loops.h"
+#include "nn/matmul_loops.h"
 
 static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float *scale, int32_t *zero) {
     (void)scale, (void)zero, (void)room;
@@ -28,6 +31,7 @@ static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float
 }
 
 const tk_gemm_kernels tk_gemm_bf16 = {gemm_part, round_row, NULL};
+static const tk_matmul_kernels dots = {matmul, matmul_room};
 
 #if defined(__clang__)
 #pragma clang attribute pop
@@ -50,5 +54,13 @@ int tk_fast_bf16(void) {
     return tk_has_bf16() && __builtin_cpu_is("amd");
 #else
     return 0;
+#endif
+}
+
+const tk_matmul_kernels *tk_matmul_dots(void) {
+#if TK_X86
+    return tk_has_bf16() ? &dots : NULL;
+#else
+    return NULL;
 #endif
 }

@@ -8,8 +8,7 @@
 #include "nn/optim.h"
 
 typedef struct {
-    tk_do_matmul *matmul;
-    tk_matmul_room *matmul_room;
+    tk_matmul_kernels matmul;
     tk_do_grad_attend *attend, *attend_backward;
     tk_do_grad_rows *rows[TK_GRAD_ROWS];
     tk_do_optim *optim[TK_OPTIM_KERNELS];

@@ -9,8 +9,7 @@
 
 extern const tk_grad_kernels TK_TABLE;
 const tk_grad_kernels TK_TABLE = {
-    .matmul = matmul,
-    .matmul_room = matmul_room,
+    .matmul = {matmul, matmul_room},
     .attend = grad_attend,
     .attend_backward = grad_attend_backward,
     .rows = GRAD_ROW_KERNELS,

@@ -1,16 +1,11 @@
 /* Storing, moving and finding keys and values: see kv.h. */
 #include "nn/kv.h"
+#include "nn/bf16.h"
 
 #include <float.h>
 
-/* To nearest, ties to even; NaN stays NaN. */
 static void to_bfloat16(const float *x, size_t n, uint16_t *y) {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-        y[i] = (uint16_t)(x[i] == x[i] ? rounded : bits >> 16 | 0x40);
-    }
+    for (size_t i = 0; i < n; i++) y[i] = tk_bf16_of(x[i]);
 }
 
 /* By the greatest of them; the scale is NaN if one of them is no finite number. Sizes are compared as whole numbers,

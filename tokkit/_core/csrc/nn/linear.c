@@ -1,19 +1,13 @@
 /* Weights packed once, and products cut into parts for threads: see linear.h. */
 #include <math.h>
 #include "thread_team.h"
+#include "nn/bf16.h"
 #include "nn/float_kernels.h"
 #include "nn/linear_groups.h"
 
-static uint16_t bf16_of(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if ((bits & 0x7FFFFFFF) > 0x7F800000) return (uint16_t)(bits >> 16 | 0x40); /* NaN stays NaN */
-    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
 static void pack_column_bf16(tk_linear *l, const float *w, size_t column) {
     uint16_t *panel = (uint16_t *)l->weights + column / TK_PANEL * ((l->k + 1) / 2) * 2 * TK_PANEL;
-    for (size_t i = 0; i < l->k; i++) panel[(i / 2 * TK_PANEL + column % TK_PANEL) * 2 + i % 2] = bf16_of(w[i]);
+    for (size_t i = 0; i < l->k; i++) panel[(i / 2 * TK_PANEL + column % TK_PANEL) * 2 + i % 2] = tk_bf16_of(w[i]);
 }
 
 static void pack_column_int8(tk_linear *l, const float *w, size_t column) {

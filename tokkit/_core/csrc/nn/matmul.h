@@ -13,12 +13,25 @@ typedef struct {
     float *c;           /* (m, n), rows c_row apart */
     ptrdiff_t a_row, a_column, b_row, b_column, add_row, c_row;
     size_t m, n, k;
+    float *a_sums; /* (m): the sums of the rows of a are added to them; or NULL */
+    int bf16;      /* one of the following */
 } tk_matmul;
+
+/* Whether numbers of a and b are rounded to bf16 as they are packed; products are exact then, and sums are of floats.
+   Where the CPU multiplies pairs of bf16, that is as exact; TK_MATMUL_BF16 does so if it is faster there. */
+enum { TK_MATMUL_F32, TK_MATMUL_BF16, TK_MATMUL_BF16_FMA, TK_MATMUL_BF16_DOTS };
 
 /* Floats of the room that part needs for so many rows, columns and inputs. */
 typedef size_t tk_matmul_room(size_t rows, size_t columns, size_t k);
 /* Rows from … to by columns first … last. */
 typedef void tk_do_matmul(const tk_matmul *w, size_t from, size_t to, size_t first, size_t last, float *room);
+typedef struct {
+    tk_do_matmul *run;
+    tk_matmul_room *room;
+} tk_matmul_kernels;
+
+/* Those that multiply pairs of bf16, or NULL where the CPU has no such instruction. */
+const tk_matmul_kernels *tk_matmul_dots(void);
 
 /* Memory that products work in, kept from one to the next: it would be asked of the system, and cleared, each time. */
 typedef struct {

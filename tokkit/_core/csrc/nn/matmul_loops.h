@@ -1,8 +1,13 @@
 /* The loops of matmul.h, over the words of lanes_*.h: blocks of b that a core's caches hold, packed, by rows of a. */
 #ifndef TK_MATMUL_LOOPS_H
 #define TK_MATMUL_LOOPS_H
+#include "nn/bf16.h"
 #include "nn/lanes_math.h"
 #include "nn/matmul.h"
+
+#ifndef TK_BF16_DOTS /* pairs of bf16 are multiplied: gemm_bf16.c */
+#define TK_BF16_DOTS 0
+#endif
 
 /* A panel of b (DEEP inputs) stays in the first cache and a block of a (TALL rows) in the second, while a block of b
    (WIDE columns) comes from the third. */
@@ -67,20 +72,66 @@ static void pack_columns(const float *b, ptrdiff_t row, ptrdiff_t column, size_t
     }
 }
 
+/* To each row's sum that of a block of packed rows: every fourth item apart, so that additions need not wait. */
+static void add_row_sums(const float *packed, size_t rows, size_t deep, float *sums) {
+    for (size_t r = 0; r < rows; r += MR, packed += deep * MR) {
+        float four[4][MR] = {{0}};
+        for (size_t i = 0; i < deep; i++)
+            for (size_t j = 0; j < MR; j++) four[i % 4][j] += packed[i * MR + j];
+        for (size_t j = 0; j < MR && r + j < rows; j++)
+            sums[r + j] += (four[0][j] + four[1][j]) + (four[2][j] + four[3][j]);
+    }
+}
+
+/* Packed panels, each [deep][wide], are rounded; for dots they become pairs [(deep + 1) / 2][wide] of items i, i + 1. */
+static void round_panels(float *packed, size_t panels, size_t deep, const size_t wide) {
+    uint32_t *p = (uint32_t *)packed;
+#if TK_BF16_DOTS
+    for (; panels; panels--, p += deep * wide)
+        for (size_t i = 0; i < deep; i += 2) {
+            uint32_t pairs[NR];
+            for (size_t j = 0; j < wide; j++)
+                pairs[j] = tk_rounded_bits(p[i * wide + j]) >> 16 |
+                           (i + 1 < deep ? tk_rounded_bits(p[(i + 1) * wide + j]) : 0);
+            memcpy(p + i / 2 * wide, pairs, wide * sizeof(uint32_t));
+        }
+#else
+    for (size_t i = 0; i < panels * deep * wide; i++) p[i] = tk_rounded_bits(p[i]);
+#endif
+}
+
+/* acc += packed rows by a packed panel, for n items or pairs of them. */
+TK_INLINE void multiply_panel(const float *a, const float *b, size_t n, vf (*acc)[TILE_VECS]) {
+#if TK_BF16_DOTS
+    for (; n; n--, a += MR, b += NR) {
+        const vi left = vi_load((const uint16_t *)b), right = vi_load((const uint16_t *)(b + VL));
+#pragma GCC unroll 16
+        for (int r = 0; r < MR; r++) {
+            int32_t two;
+            memcpy(&two, a + r, sizeof two);
+            acc[r][0] = v_dot2(acc[r][0], two, left);
+            acc[r][1] = v_dot2(acc[r][1], two, right);
+        }
+    }
+#else
+    tile(MR, 2, a, 1, MR, b, NR, n, acc);
+#endif
+}
+
 /* c = packed rows by a packed panel + add, for a tile of which `rows` and `columns` exist; a line of the panel after
    this one, from `ahead` on, is fetched in each AHEAD steps. */
-static void matmul_tile(const float *a, const float *b, size_t deep, const char *ahead, const float *add,
+static void matmul_tile(const float *a, const float *b, size_t steps, const char *ahead, const float *add,
                         ptrdiff_t add_row, float *c, ptrdiff_t c_row, size_t rows, size_t columns) {
     vf acc[TILE_ROWS][TILE_VECS];
     for (size_t r = 0; r < rows; r++) TK_PREFETCH_WRITE(c + (ptrdiff_t)r * c_row);
 #pragma GCC unroll 16
     for (int r = 0; r < MR; r++) acc[r][0] = acc[r][1] = v_set1(0);
     size_t i = 0;
-    for (; i + AHEAD <= deep; i += AHEAD, a += AHEAD * MR, b += AHEAD * NR, ahead += LINE) {
+    for (; i + AHEAD <= steps; i += AHEAD, a += AHEAD * MR, b += AHEAD * NR, ahead += LINE) {
         TK_PREFETCH_TO(ahead, 3);
-        tile(MR, 2, a, 1, MR, b, NR, AHEAD, acc);
+        multiply_panel(a, b, AHEAD, acc);
     }
-    tile(MR, 2, a, 1, MR, b, NR, deep - i, acc);
+    multiply_panel(a, b, steps - i, acc);
     if (rows == MR && columns == NR) {
 #pragma GCC unroll 16
         for (int r = 0; r < MR; r++) {
@@ -110,22 +161,26 @@ static void matmul(const tk_matmul *w, size_t from, size_t to, size_t first, siz
         for (size_t block = 0, k = 0, deep; block < blocks; block++, k += deep) {
             deep = w->k / blocks + (block < w->k % blocks);
             float *b = room, *a = room + deep * rounded_up(wide, NR);
+            const size_t steps = TK_BF16_DOTS ? (deep + 1) / 2 : deep;
             pack_columns(w->b + (ptrdiff_t)k * w->b_row + (ptrdiff_t)first * w->b_column, w->b_row, w->b_column, deep,
                          wide, b);
+            if (w->bf16) round_panels(b, rounded_up(wide, NR) / NR, deep, NR);
             for (size_t row = from, tall; row < to; row += tall) {
                 tall = to - row < TALL ? to - row : TALL;
                 pack_rows(w->a + (ptrdiff_t)row * w->a_row + (ptrdiff_t)k * w->a_column, w->a_row, w->a_column, tall,
                           deep, a);
+                if (w->a_sums && !first) add_row_sums(a, tall, deep, w->a_sums + row);
+                if (w->bf16) round_panels(a, rounded_up(tall, MR) / MR, deep, MR);
                 for (size_t c = 0; c < wide; c += NR) {
-                    const char *ahead = (const char *)(b + (c + NR) * deep), *end = ahead + NR * deep * sizeof(float);
+                    const char *ahead = (const char *)(b + (c + NR) * deep), *end = ahead + NR * steps * sizeof(float);
                     for (size_t r = 0; r < tall; r += MR) {
                         float *out = w->c + (ptrdiff_t)(row + r) * w->c_row + (ptrdiff_t)(first + c);
                         const float *add = block ? out : w->add;
                         ptrdiff_t add_row = block ? w->c_row : w->add_row;
                         if (!block && add) add += (ptrdiff_t)(row + r) * add_row + (ptrdiff_t)(first + c);
-                        matmul_tile(a + r * deep, b + c * deep, deep, ahead, add, add_row, out, w->c_row,
+                        matmul_tile(a + r * deep, b + c * deep, steps, ahead, add, add_row, out, w->c_row,
                                     tall - r < MR ? tall - r : MR, wide - c < NR ? wide - c : NR);
-                        if (ahead < end) ahead += deep / AHEAD * LINE;
+                        if (ahead < end) ahead += steps / AHEAD * LINE;
                     }
                 }
             }

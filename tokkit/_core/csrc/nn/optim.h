@@ -1,9 +1,10 @@
-/* What an optimizer does to all parameters as one array: AdamW, SGD, running averages, sums of squares. */
+/* What an optimizer does to all parameters as one array: AdamW, SGD, running averages, sums of squares; and arrays
+   that are kept as bf16. */
 #ifndef TK_OPTIM_H
 #define TK_OPTIM_H
 #include "base.h"
 
-enum { TK_ADAMW, TK_SGD, TK_AVERAGE, TK_SQUARES, TK_OPTIM_KERNELS };
+enum { TK_ADAMW, TK_SGD, TK_AVERAGE, TK_SQUARES, TK_ROUND, TK_WIDEN, TK_OPTIM_KERNELS };
 enum { TK_OPTIM_CHUNK = 1 << 14 /* items, whatever the number of threads */ };
 
 typedef struct {
@@ -14,6 +15,7 @@ typedef struct {
     float by, lr, beta1, beta2, eps, decay;
     float step, root; /* lr / (1 - beta1^t), and sqrt(1 - beta2^t) */
     double *sums;     /* of squares, one for each chunk */
+    uint16_t *half;   /* of TK_ROUND what p is as bf16, which p becomes, too, if m is p; of TK_WIDEN what p becomes */
 } tk_optim_work;
 
 typedef void tk_do_optim(const tk_optim_work *w, size_t from, size_t to);

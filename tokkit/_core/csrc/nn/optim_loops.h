@@ -1,6 +1,7 @@
 /* The loops of optim.h, over the words of lanes_*.h. */
 #ifndef TK_OPTIM_LOOPS_H
 #define TK_OPTIM_LOOPS_H
+#include "nn/bf16.h"
 #include "nn/lanes_math.h"
 #include "nn/optim.h"
 
@@ -63,5 +64,24 @@ static void squares(const tk_optim_work *w, size_t from, size_t to) {
     w->sums[from / TK_OPTIM_CHUNK] = total;
 }
 
-#define OPTIM_KERNELS {adamw, sgd, average, squares}
+static void round_all(const tk_optim_work *w, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++) {
+        uint32_t bits;
+        memcpy(&bits, w->p + i, sizeof bits);
+        w->half[i] = (uint16_t)(tk_rounded_bits(bits) >> 16);
+    }
+    for (size_t i = from; i < to && w->m; i++) {
+        const uint32_t bits = (uint32_t)w->half[i] << 16;
+        memcpy(w->m + i, &bits, sizeof bits);
+    }
+}
+
+static void widen_all(const tk_optim_work *w, size_t from, size_t to) {
+    for (size_t i = from; i < to; i++) {
+        const uint32_t bits = (uint32_t)w->half[i] << 16;
+        memcpy(w->p + i, &bits, sizeof bits);
+    }
+}
+
+#define OPTIM_KERNELS {adamw, sgd, average, squares, round_all, widen_all}
 #endif
