@@ -83,7 +83,7 @@ static void add_row_sums(const float *packed, size_t rows, size_t deep, float *s
     }
 }
 
-/* Packed panels, each [deep][wide], are rounded; for dots they become pairs [(deep + 1) / 2][wide] of items i, i + 1. */
+/* Packed panels, each [deep][wide], are rounded; for dots they become pairs [(deep + 1) / 2][wide] of neighbours. */
 static void round_panels(float *packed, size_t panels, size_t deep, const size_t wide) {
     uint32_t *p = (uint32_t *)packed;
 #if TK_BF16_DOTS
