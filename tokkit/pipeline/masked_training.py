@@ -207,8 +207,9 @@ def _learner(spec: EncoderSpec, model: str | os.PathLike[str] | None, options: L
     matrix = None if weights is None else weights.get("head.decoder.weight")
     tied = weights is None or matrix is None or np.array_equal(matrix, weights["embeddings.word.weight"])
     return MaskedLM(
-        config, weights, tied=tied, activation=spec.head_activation, dropout=options.dropout, seed=options.seed
-    )
+        config, weights, tied=tied, activation=spec.head_activation, dropout=options.dropout, seed=options.seed,
+        precision=options.precision,
+    )  # fmt: skip
 
 
 def _write_start(folder: Path, about: Mapping[str, Any], tokenizer: Tokenizer, limit: int) -> None:

@@ -17,7 +17,7 @@ from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loa
 from tokkit.nn.grad.fused_loss import loss_of_rows
 from tokkit.nn.grad.layers import Linear, Norm
 from tokkit.nn.grad.parameters import Parameters
-from tokkit.nn.grad.tape import Tape
+from tokkit.nn.grad.tape import Tape, is_bf16
 
 IGNORED = -100
 """The target of a token that is not predicted."""
@@ -28,7 +28,7 @@ class MaskedLM:
 
     The head is that of `MaskedHead`: dense, activation, norm, the table of tokens, a bias; its weights are named
     head.dense, head.norm and head.bias, and with `tied=False` there is a matrix head.decoder. `weights` are copied;
-    what they lack begins at random, by the seed.
+    what they lack begins at random, by the seed. `precision` is that of `CausalLM`.
 
     >>> from tokkit.nn import TransformerConfig
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
@@ -41,6 +41,7 @@ class MaskedLM:
     def __init__(
         self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, tied: bool = True,
         activation: str | None = None, dropout: float = 0.0, seed: int = 0, parameters: Parameters | None = None,
+        precision: str = "fp32",
     ) -> None:  # fmt: skip
         self.config, c = config, config.layers
         self.activation = c.activation if activation is None else activation
@@ -49,7 +50,8 @@ class MaskedLM:
         self._trunk = EncoderTrunk(p, config, dropout=dropout)
         self._dense, self._norm = Linear(p, "head.dense"), Norm(p, "head.norm", c)
         self._out = Linear(p, "embeddings.word" if tied else "head.decoder", bias="head.bias")
-        self._tape = Tape()
+        self._bf16 = is_bf16(precision)
+        self._tape = Tape(bf16=self._bf16)
 
     def forward_backward(self, ids: ArrayLike, targets: ArrayLike, *, share: float = 1.0, seed: int = 0) -> float:
         """Return the mean loss of ids (B, T), and add its gradients times `share` to those of the parameters.
@@ -65,11 +67,11 @@ class MaskedLM:
 
     def loss(self, ids: ArrayLike, targets: ArrayLike) -> float:
         """Return the mean loss of ids (B, T), without gradients and dropout."""
-        return self._run(*_inputs(ids, targets), Tape(recording=False), None)[0]
+        return self._run(*_inputs(ids, targets), Tape(recording=False, bf16=self._bf16), None)[0]
 
     def logits(self, ids: ArrayLike) -> Floats:
         """Return the logits (B, T, vocab_size) of ids (B, T)."""
-        made, tape = ids_of(ids), Tape(recording=False)
+        made, tape = ids_of(ids), Tape(recording=False, bf16=self._bf16)
         texts, _ = _inputs(made, np.zeros_like(made))
         hidden = self._head(self._trunk.forward(texts, tape), tape)
         return self._out.run(hidden, tape).reshape(*made.shape, -1)
