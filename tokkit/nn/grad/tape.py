@@ -71,12 +71,12 @@ class Tape:
             self._used.clear()
 
     def matmul(
-        self, a: Floats, b: Floats, out: Floats, add: Floats | None = None, *, bias: Floats | None = None,
+        self, a: Floats, b: Floats, c: Floats, add: Floats | None = None, *, bias: Floats | None = None,
         sums: Floats | None = None,
     ) -> None:  # fmt: skip
-        """Write a b + add, or a b + bias, to `out`; the sums of the rows of a are added to `sums`."""
+        """Write a b + add, or a b + bias, to c; the sums of the rows of a are added to `sums`."""
         matmul(
-            a, b, out, add, bias=bias, a_sums=sums, bf16=self.bf16, room=self.room, threads=current_threads()
+            a, b, c, add, bias=bias, a_sums=sums, bf16=self.bf16, room=self.room, threads=current_threads()
         )  # fmt: skip
 
     def keep(self, x: Floats, *, in_place: bool = False) -> Callable[[], Floats]:

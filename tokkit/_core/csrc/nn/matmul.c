@@ -1,5 +1,6 @@
 /* Matrix products cut into blocks of rows and columns for threads: see matmul.h. */
 #include "nn/grad_kernels.h"
+#include "nn/linear.h"
 #include "thread_team.h"
 
 typedef struct {
@@ -28,20 +29,9 @@ enum { ROWS_STEP = 24, COLUMNS_STEP = 32 };
 enum { PRODUCTS = 1000000 }; /* are worth another thread: 10 to 20 µs of one core */
 static size_t share(size_t n, size_t parts, size_t step) { return ((n + parts - 1) / parts + step - 1) / step * step; }
 
-/* An instruction of AVX512-BF16 does the work of two of floats. Zen 4 begins one in each cycle, as many as it begins of
-   floats; Sapphire Rapids one in two cycles, where it begins four of floats: 89 and 178 GFLOP/s. */
-static int dots_are_fast(void) {
-#if TK_X86
-    __builtin_cpu_init();
-    return __builtin_cpu_is("amd") != 0;
-#else
-    return 0;
-#endif
-}
-
 static const tk_matmul_kernels *kernels_of(const tk_matmul *w, int isa) {
     const tk_matmul_kernels *dots = isa == TK_ISA_AVX512 && w->bf16 ? tk_matmul_dots() : NULL;
-    const int wanted = w->bf16 == TK_MATMUL_BF16_DOTS || (w->bf16 == TK_MATMUL_BF16 && dots_are_fast());
+    const int wanted = w->bf16 == TK_MATMUL_BF16_DOTS || (w->bf16 == TK_MATMUL_BF16 && tk_fast_bf16());
     return dots && wanted ? dots : &tk_grad_kernels_of(isa)->matmul;
 }
 
