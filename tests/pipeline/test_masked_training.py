@@ -59,6 +59,15 @@ def test_a_training_that_is_resumed_ends_in_the_same_bits(tmp_path: Path) -> Non
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
+def test_masks_are_learnt_in_bf16_as_in_float32(tmp_path: Path) -> None:
+    losses: dict[str, list[float]] = {"fp32": [], "bf16": []}
+    for precision, told in losses.items():
+        options = LMOptions(context=16, batch=16, steps=30, lr=2e-3, warmup=3, seed=1, precision=precision)
+        train(tmp_path / precision, options=options, progress=lambda now, told=told: told.append(now.loss))
+    assert losses["bf16"] != losses["fp32"]
+    assert np.abs(np.subtract(losses["bf16"], losses["fp32"])).max() < 0.05
+
+
 def test_what_cannot_be_learnt_is_said(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="none of the mask tokens"):
         train(tmp_path / "m", tokenizer=tokkit.train(iter(TEXTS), vocab_size=280))
