@@ -15,10 +15,10 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hypothesis
 import numpy as np
@@ -73,10 +73,46 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("tokkit")
 
 
-def pytest_configure() -> None:
-    """Let SIGINT raise: a shell that runs the tests in the background hands on an ignored one, a terminal does not."""
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+"""gw0, gw1, … in a process of pytest-xdist, and empty in others."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let SIGINT raise: a shell that runs the tests in the background hands on an ignored one, a terminal does not.
+
+    And let pytest's own folder keep the modules that are compiled, where the environment forbids to keep them beside
+    their sources: each worker would compile all tests anew, with what their assertions say, for twelve seconds.
+    """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.dont_write_bytecode and not WORKER and hasattr(config, "cache"):
+        sys.dont_write_bytecode, sys.pycache_prefix = False, str(config.cache.mkdir("modules"))
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let every other worker begin with the last module: each compiles a half, and finds the other one compiled."""
+    config = session.config
+    if WORKER and int(WORKER.removeprefix("gw")) % 2 and config.args == config.getini("testpaths"):
+        config.args = sorted(map(str, (ROOT / "tests").rglob("test_*.py")), reverse=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all workers one order of the tests."""
+    if WORKER:
+        items.sort(key=lambda item: str(item.path))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(report: pytest.TestReport) -> Generator[None, Any, Any]:
+    """Leave out of what workers send of a test that passed what nobody reads: it took as long as many a test."""
+    data = yield
+    if data and report.passed and "keywords" in data:
+        data["keywords"] = {}
+    return data
 
 
 def pytest_collection_finish() -> None:
@@ -89,7 +125,7 @@ def pytest_collection_finish() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """Run the whole suite in a process for each CPU, where pytest-xdist is installed and -n is not given."""
-    if "PYTEST_XDIST_WORKER" in os.environ:  # one of these processes
+    if WORKER:
         return
     option = config.option
     whole = config.args == config.getini("testpaths") and not (option.collectonly or option.usepdb)
@@ -138,7 +174,7 @@ def kept_for_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     To compile its modules anew, where the environment forbids to keep them, takes a process as long as all else.
     """
     folder = tmp_path_factory.getbasetemp()
-    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # one for all workers
+    folder = folder.parent if WORKER else folder  # one for all workers
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MPLCONFIGDIR", str(folder / "fonts"))
         if os.environ.get("PYTHONDONTWRITEBYTECODE"):
