@@ -1,4 +1,4 @@
-"""`tokkit model quantize`: a causal language model in fewer bits, as a folder that is mapped when it is loaded."""
+"""`tokkit model quantize`: a model in fewer bits, as a folder that is mapped when it is loaded."""
 
 from __future__ import annotations
 
@@ -16,55 +16,83 @@ from tokkit.cli import options
     examples=(
         "tokkit model quantize ./qwen2.5-0.5b -o qwen-int4",
         "tokkit model quantize ./qwen2.5-0.5b -o qwen-int8 --precision int8 --text notes.txt",
+        "tokkit model quantize sentence-transformers/all-MiniLM-L6-v2 -o minilm-int8 --precision int8",
     ),
 )
-@click.argument("model", type=options.MODEL, metavar="FOLDER")
+@click.argument("model", type=options.MODEL)
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
 @click.option(
-    "--precision", type=click.Choice(["int4", "int8-weight-only", "int8", "bf16"]), default="int4",
-    help="How matrices are stored: with a scale for each output (int8) or for every 32 inputs.",
+    "--precision", type=click.Choice(["int4", "int8-weight-only", "int8", "bf16"]),
+    help="How matrices are stored: with a scale for each output (int8) or for every 32 inputs. By default int4, and of "
+    "a GGUF file the blocks that it has.",
 )  # fmt: skip
-@click.option("--text", type=options.FILE, help="A text whose perplexity is measured before and after.")
+@click.option("--text", type=options.FILE, help="A text on which both models are measured.")
 @options.threads
 @click.option("--force", is_flag=True, help="Replace a folder that this command wrote.")
 @options.as_json
 def quantize(
-    model: str, output: str, precision: str, text: str | None, threads: int | None, force: bool, json: bool
+    model: str, output: str, precision: str | None, text: str | None, threads: int | None, force: bool, json: bool
 ) -> None:
-    """Write the causal language model in FOLDER with matrices in fewer bits, and its tokenizer and configuration.
+    """Write MODEL with matrices in fewer bits, with its tokenizer and configuration.
 
-    Weights are in the layout of the kernels: all commands that take a model take DIR, in its precision, and map it
-    without work. Sizes are printed, and with --text the perplexity of both models on a text.
+    MODEL is a folder, a GGUF file, or a name that is in the hub's cache: a decoder, an encoder–decoder, an encoder or a
+    classifier. Weights are in the layout of the kernels: all commands that take a model take DIR, in its precision, and
+    map it without work.
+
+    Sizes are printed, and with --text what the bits cost: the perplexity of a model that generates text, before and
+    after (an encoder–decoder needs lines of a text, a tab and its target); the cosine of the vectors of an encoder to
+    those before; differences of the scores of a classifier, for lines, or pairs separated by a tab.
     """
     from pathlib import Path
 
     from tokkit import pipeline
     from tokkit.cli.inputs import Reading, given
-    from tokkit.cli.models import load_generator
-    from tokkit.cli.output import say_json, table
-    from tokkit.escaping import show
+    from tokkit.cli.output import say_json
     from tokkit.formats.files import refuse_inputs
+    from tokkit.pipeline.loading import found
     from tokkit.pipeline.packed_folders import JSON, WEIGHTS
 
     refuse_inputs([output, *(Path(output) / name for name in (JSON, WEIGHTS))], given())
-    pipeline.quantize(model, output, precision=precision, overwrite=force)
-    size = sum(path.stat().st_size for path in Path(model).glob("*.safetensors"))
+    source = Path(found(model))
+    pipeline.quantize(source, output, precision=precision, overwrite=force)
     rows: list[dict[str, Any]] = [
-        {"model": model, "bytes": size},
+        {"model": model, "bytes": _bytes(source)},
         {"model": output, "bytes": (Path(output) / WEIGHTS).stat().st_size},
     ]
     if text is not None:
-        from tokkit.pipeline.perplexity import text_score
+        from tokkit.pipeline.quality import compared
 
         read = "".join(Reading().texts(text))
-        for row in rows:
-            row["perplexity"] = text_score(load_generator(row["model"]), read, threads=threads).perplexity
+        found_in = compared(pipeline.load(source), pipeline.load(output), read, threads=threads)
+        rows = [row | measures for row, measures in zip(rows, found_in, strict=True)]
     if json:
         say_json(rows)
-        return
+    else:
+        _print(rows)
+
+
+def _bytes(source: Any) -> int:
+    """Return the bytes of the weights of a model."""
+    if source.is_file():
+        from tokkit.formats.gguf_tensors import read_gguf
+
+        return sum(tensor.data.nbytes for tensor in read_gguf(source).tensors.values())
+    return sum(path.stat().st_size for path in source.rglob("*.safetensors"))
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    from tokkit.cli.output import table
+    from tokkit.escaping import show
+
+    names = list(dict.fromkeys(name for row in rows for name in row if name not in ("model", "bytes")))
     shown = [
-        [show(row["model"]), f"{row['bytes'] / 1e6:,.1f} MB"]
-        + ([f"{row['perplexity']:.3f}"] if text is not None else [])
+        (show(row["model"]), f"{row['bytes'] / 1e6:,.1f} MB", *(_number(name, row.get(name)) for name in names))
         for row in rows
     ]
-    table([("model", "weights", "perplexity")[: len(shown[0])], *map(tuple, shown)])
+    table([("model", "weights", *(name.replace("_", " ") for name in names)), *shown])
+
+
+def _number(name: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3f}" if name == "perplexity" else f"{value:.5f}"

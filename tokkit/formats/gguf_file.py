@@ -79,6 +79,13 @@ def read_header(file: BinaryIO) -> Header:
     return Header(keys, *reader.tensors())
 
 
+def read_keys_end(file: BinaryIO) -> int:
+    """Return the byte at which the keys of a file end, after all of them are checked."""
+    reader = _Reader(file)
+    reader.metadata(lambda name: False)
+    return reader.place
+
+
 class _Reader:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -105,7 +112,7 @@ class _Reader:
         seen: set[str] = set()
         for number in range(n_keys):
             self._key = f"key number {number}"
-            at = self._place
+            at = self.place
             name = self._name()
             self._key = name
             if name in seen:
@@ -124,12 +131,12 @@ class _Reader:
         found: dict[str, TensorPlace] = {}
         for number in range(self._n_tensors):
             self._key = f"tensor number {number}"
-            at = self._place
+            at = self.place
             name = self._name()
             self._key = f"tensor {name}"
             if name in found:
                 raise self._error(at, "the tensor is there twice")
-            at = self._place
+            at = self.place
             (n_axes,) = _U32.unpack(self._take(4))
             if n_axes > MAX_AXES:
                 raise self._error(at, f"{n_axes} axes; {MAX_AXES} are the most")
@@ -138,12 +145,12 @@ class _Reader:
                 raise self._error(at, f"no tensor has the shape {shape}")
             (kind,) = _U32.unpack(self._take(4))
             found[name] = TensorPlace(name, shape, kind, self._u64())
-        return list(found.values()), self._place
+        return list(found.values()), self.place
 
     # ---- values
 
     def _name(self) -> str:
-        at = self._place
+        at = self.place
         n = self._u64()
         if not 0 < n <= MAX_NAME:
             raise self._error(at, f"a name of {n} bytes; it has from 1 to {MAX_NAME}")
@@ -162,7 +169,7 @@ class _Reader:
             return None
         if kind == _ARRAY:
             return self._array(keep, 1)
-        at = self._place
+        at = self.place
         dtype = np.dtype(_FIXED[kind])
         value = self._take(dtype.itemsize)
         if kind == _BOOL and value[0] > 1:
@@ -171,14 +178,14 @@ class _Reader:
         return number
 
     def _kind(self) -> int:
-        at = self._place
+        at = self.place
         (kind,) = _U32.unpack(self._take(4))
         if kind not in _FIXED and kind not in (_STRING, _ARRAY):
             raise self._error(at, f"no value has the type {kind}; types run from 0 to 12")
         return int(kind)
 
     def _array(self, keep: bool, depth: int) -> Value:
-        at = self._place
+        at = self.place
         kind, count = self._kind(), self._u64()
         if kind == _STRING:
             self._check_count(count, 8, MAX_STRINGS, "strings")
@@ -224,7 +231,7 @@ class _Reader:
     # ---- bytes
 
     @property
-    def _place(self) -> int:
+    def place(self) -> int:
         """The place in the file of the next byte."""
         return self._start + self._at
 
@@ -242,7 +249,7 @@ class _Reader:
             self._at += n
             return
         self._check_left(n)
-        self._start, self._data, self._at = self._place + n, b"", 0
+        self._start, self._data, self._at = self.place + n, b"", 0
         self._file.seek(self._start)
 
     def _need(self, n: int) -> None:
@@ -251,22 +258,22 @@ class _Reader:
             return
         self._check_left(n)
         rest = self._data[self._at :]
-        self._start, self._at = self._place, 0
+        self._start, self._at = self.place, 0
         self._data = rest + self._file.read(max(n - len(rest), CHUNK))
         if len(self._data) < n:
             raise self._error(self._start, f"{n} bytes are needed; the file was truncated while it was read")
 
     def _check_left(self, n: int) -> None:
-        left = self._size - self._place
+        left = self._size - self.place
         if n > left:
-            raise self._error(self._place, f"{n} bytes are needed, and {left} are left: the file is cut or damaged")
-        if self._place + n > MAX_METADATA:
-            raise self._error(self._place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
+            raise self._error(self.place, f"{n} bytes are needed, and {left} are left: the file is cut or damaged")
+        if self.place + n > MAX_METADATA:
+            raise self._error(self.place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
 
     def _check_count(self, count: int, width: int, limit: int, what: str, at: int | None = None) -> None:
         """Refuse a number of items, stated at byte `at`, that the rest of the file, or any model, cannot have."""
-        left = self._size - self._place
-        at = self._place - 8 if at is None else at
+        left = self._size - self.place
+        at = self.place - 8 if at is None else at
         if count * width > left:
             raise self._error(at, f"{count} {what} by the header, but only {left} bytes are left")
         if count > limit:

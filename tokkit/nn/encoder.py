@@ -14,17 +14,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit import renamed
 from tokkit._core import nn as kernels
-from tokkit._core.nn import PackedEncoder
+from tokkit._core.nn import PackedEncoder, PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
 from tokkit.nn.attention import attention
 from tokkit.nn.config import Shapes, TransformerConfig
 from tokkit.nn.embedding import looked_up
 from tokkit.nn.linear import Linear
+from tokkit.nn.matrices import Matrices
 from tokkit.nn.positions import RelativeBias
 
 FUSED = ("relu", "gelu", "gelu_tanh", "silu")
 TABLES = ("word.weight", "position.weight", "type.weight", "norm.weight", "norm.bias")
+PRODUCTS = {
+    "qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",), "up": ("feed_forward.up",),
+    "down": ("feed_forward.down",),
+}  # fmt: skip
+"""Name of a packed matrix of a layer → the weights below one another in it."""
 LAYER = ("attention_norm.weight", "attention_norm.bias", "feed_forward_norm.weight", "feed_forward_norm.bias")
 
 
@@ -174,7 +180,8 @@ class TextEncoder:
         check_config(config)
         self.config = config
         # Taken by name: what `weights` holds may be converted only when it is asked for.
-        there = {name: weights[f"embeddings.{name}"] for name in TABLES if f"embeddings.{name}" in weights}
+        there = {name: weights[f"embeddings.{name}"] for name in TABLES
+                 if name == "word.weight" or f"embeddings.{name}" in weights}  # fmt: skip
         tables = Named(there, "embeddings.")
         self.embeddings = Embeddings(
             tables, dim=config.dim, eps=config.eps, position_offset=position_offset, padding_idx=padding_idx
@@ -186,20 +193,26 @@ class TextEncoder:
                 {"weight": np.array(take(weights, "relative.weight", (config.relative_buckets, config.n_heads)))},
                 n_heads=config.n_heads, n_buckets=config.relative_buckets, max_distance=config.relative_distance,
             )  # fmt: skip
-        layers = [self._layer(weights, f"layers.{i}.") for i in range(config.n_layers)]
+        matrices = Matrices(weights, config.dtype)
+        layers = [self._layer(weights, matrices, i) for i in range(config.n_layers)]
         self._encoder = PackedEncoder(
             layers, heads=config.n_heads, dim=config.dim, activation=config.activation, eps=config.eps
         )
+        self.matrices: dict[str, PackedLinear] = matrices.packed
+        """Name of a packed matrix → the matrix; "layers.0.qkv" for example."""
+        self.sources: dict[str, tuple[str, ...]] = matrices.sources
+        """Name of a packed matrix → of the weights in it."""
 
-    def _layer(self, weights: Mapping[str, Any], prefix: str) -> list[Any]:
-        shapes = self.config.layer_shapes()
-        own = Named({name: take(weights, prefix + name, shape) for name, shape in shapes.items()}, prefix)
-        made = []
-        for names in (("attention.q", "attention.k", "attention.v"), ("attention.o",), ("feed_forward.up",),
-                      ("feed_forward.down",)):  # fmt: skip
-            made.append(Linear.of(own, names, dtype=self.config.dtype))
-        self._qkv.append(made[0])
-        return [*(linear.packed for linear in made), *(np.array(own[name]) for name in LAYER)]
+    def _layer(self, weights: Mapping[str, Any], matrices: Matrices, i: int) -> list[Any]:
+        prefix, shapes, made = f"layers.{i}.", self.config.layer_shapes(), []
+        for name, parts in PRODUCTS.items():
+            if prefix + name not in getattr(weights, "ready", ()):
+                for part in parts:
+                    take(weights, f"{prefix}{part}.bias", shapes[f"{part}.bias"])
+            of = {prefix + part: shapes[f"{part}.weight"] for part in parts}
+            made.append(matrices.pack(prefix + name, of))
+        self._qkv.append(Linear.over(made[0]))
+        return [*made, *(np.array(take(weights, prefix + name, shapes[name])) for name in LAYER)]
 
     def __call__(
         self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None, *, states: Floats | None = None

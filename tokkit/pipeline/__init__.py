@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tokkit.pipeline.loading import load as load
     from tokkit.pipeline.masked_training import train_masked_lm as train_masked_lm
     from tokkit.pipeline.memory import MemoryEstimate as MemoryEstimate
-    from tokkit.pipeline.packed_folders import quantize as quantize
     from tokkit.pipeline.prompt_cache import PromptCache as PromptCache
+    from tokkit.pipeline.quantizing import quantize as quantize
     from tokkit.pipeline.sentences import SentenceEncoder as SentenceEncoder
     from tokkit.pipeline.seq2seq_generator import Seq2SeqGenerator as Seq2SeqGenerator
     from tokkit.pipeline.static import StaticEncoder as StaticEncoder
@@ -61,7 +61,7 @@ _MODULES = {
     "distill": "tokkit.pipeline.distillation",
     "load": "tokkit.pipeline.loading",
     "merge_adapter": "tokkit.pipeline.adapters",
-    "quantize": "tokkit.pipeline.packed_folders",
+    "quantize": "tokkit.pipeline.quantizing",
     "train_classifier": "tokkit.pipeline.classifier_training",
     "train_lm": "tokkit.pipeline.lm_training",
     "train_masked_lm": "tokkit.pipeline.masked_training",

@@ -6,21 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from tokkit.errors import FormatError
 from tokkit.formats import files
 from tokkit.formats.safetensors import Tensor
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.layered_encoder import LayeredEncoder
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import decoder_families, families, layered_families, memory
+from tokkit.pipeline import decoder_families, families, layered_families, layered_weights, memory, weights
 from tokkit.pipeline.families import EncoderSpec
 from tokkit.pipeline.layered_families import LayeredSpec
 from tokkit.pipeline.layered_weights import LayeredWeights
 from tokkit.pipeline.modules import Modules
+from tokkit.pipeline.packed_folders import PackedFolder, PackedWeights
 from tokkit.pipeline.weights import Weights
 
 AnySpec = EncoderSpec | LayeredSpec
-AnyWeights = Weights | LayeredWeights
 AnyEncoder = TextEncoder | LayeredEncoder
 KNOWN = (*families.FAMILIES, *layered_families.FAMILIES)
 
@@ -46,7 +48,7 @@ def read_encoder(tensors: Mapping[str, Tensor], spec: AnySpec, where: str) -> tu
     """Return the encoder that tensors of files make, and its weights, among which may be a head for masked tokens."""
     if isinstance(spec, EncoderSpec):
         plain = Weights(tensors, spec, where)
-        encoder = TextEncoder(spec.config, plain, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
+        encoder = text_encoder(spec, plain)
         plain.release()
         return encoder, plain
     memory.check_model(spec.decoder.config, where)
@@ -54,3 +56,56 @@ def read_encoder(tensors: Mapping[str, Tensor], spec: AnySpec, where: str) -> tu
     layers = TextDecoder(spec.decoder.config, weights)
     weights.release()
     return LayeredEncoder(layers, max_length=spec.decoder.max_length), weights
+
+
+def text_encoder(spec: EncoderSpec, weights: Mapping[str, Any]) -> TextEncoder:
+    """Return the encoder of a specification over its weights."""
+    return TextEncoder(spec.config, weights, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
+
+
+class PackedEncoderWeights(PackedWeights):
+    """The weights of an encoder in a folder that `quantize` wrote; the head for masked tokens has those of its file."""
+
+    def __init__(self, stored: PackedFolder, spec: AnySpec) -> None:
+        part = stored.part()
+        super().__init__(part.others, part.ready, stored.where)
+        self._spec, self._heads = spec, stored.heads()
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the folder has a head for masked tokens."""
+        return has_masked_head(self._heads, self._spec)
+
+    def head(self) -> dict[str, NDArray[Any]]:
+        """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
+        return masked_head(self._heads, self._spec, self._where)
+
+
+AnyWeights = Weights | LayeredWeights | PackedEncoderWeights
+
+
+def has_masked_head(tensors: Mapping[str, Tensor], spec: AnySpec) -> bool:
+    """Return whether tensors of files have a head for masked tokens."""
+    if isinstance(spec, EncoderSpec):
+        return weights.has_masked_head(tensors, spec)
+    return layered_weights.has_masked_head(tensors, spec)
+
+
+def masked_head(tensors: Mapping[str, Tensor], spec: AnySpec, where: str) -> dict[str, NDArray[Any]]:
+    """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
+    if isinstance(spec, EncoderSpec):
+        return weights.masked_head(tensors, spec, where)
+    return layered_weights.masked_head(tensors, spec, where)
+
+
+def read_packed(stored: PackedFolder, spec: AnySpec) -> tuple[AnyEncoder, AnyWeights]:
+    """Return the encoder of a folder that `quantize` wrote, and its weights."""
+    made = PackedEncoderWeights(stored, spec)
+    with stored.fitting():
+        if not isinstance(spec, EncoderSpec):
+            layers = TextDecoder(spec.decoder.config, made)
+            return LayeredEncoder(layers, max_length=spec.decoder.max_length), made
+        for name, shape in spec.shapes().items():
+            if name.startswith("embeddings.") and made[name].shape != shape:
+                raise FormatError(f"the tensor {name!r} has shape {made[name].shape}; by config.json it is {shape}")
+        return text_encoder(spec, made), made

@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,5 +210,7 @@ class EncoderModel:
         if not self._weights.has_head:
             raise OptionError("this model has no head for masked tokens: its file holds the encoder alone")
         weights = self._weights.head()
-        matrix = weights.pop("decoder.weight", self.encoder.embeddings.words)
+        matrix: Any = weights.pop("decoder.weight", self.encoder.embeddings.words)
+        if hasattr(matrix, "rows"):  # a `Table`
+            matrix = matrix.float32()
         return MaskedHead(weights, matrix, activation=self._spec.head_activation, eps=self._spec.config.eps)

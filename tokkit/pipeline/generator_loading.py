@@ -15,9 +15,10 @@ from tokkit.formats import files
 from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import adapters, decoder_families, memory, modules
+from tokkit.pipeline import adapters, decoder_families, memory, modules, packed_folders
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.decoder_weights import DecoderWeights
+from tokkit.pipeline.packed_folders import PackedFolder, PackedWeights
 from tokkit.pipeline.text_generator import TextGenerator
 from tokkit.tokenizer import Tokenizer
 
@@ -26,17 +27,26 @@ PICTURES = ("<image_soft_token>",)
 
 
 def load(
-    folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None, adapter: Path | None = None
-) -> TextGenerator:
-    """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
+    folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None, adapter: Path | None = None,
+    stored: PackedFolder | None = None,
+) -> TextGenerator:  # fmt: skip
+    """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`.
+
+    Those of a folder that `quantize` wrote are `stored`.
+    """
     spec, eos_ids = read_spec(folder, config, dtype, max_length)
-    memory.check_model(spec.config, files.show(folder))
-    tensors = read_model(folder) if adapter is None else adapters.merged(read_model(folder), adapter)
-    weights = DecoderWeights(tensors, spec, files.show(folder))
+    weights: DecoderWeights | PackedWeights
+    if stored is None:
+        memory.check_model(spec.config, files.show(folder))
+        tensors = read_model(folder) if adapter is None else adapters.merged(read_model(folder), adapter)
+        weights = DecoderWeights(tensors, spec, files.show(folder))
+    else:
+        weights = stored.part()
     tokenizer = read_tokenizer(folder, spec)
-    decoder = TextDecoder(spec.config, weights)
+    with packed_folders.fitting(stored):
+        decoder = TextDecoder(spec.config, weights)
     weights.release()
-    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length, adapter)
+    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length, adapter, stored)
     return TextGenerator(folder, tokenizer, decoder, spec, eos_ids=eos_ids, reload=again)
 
 

@@ -5,20 +5,28 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from tokkit.errors import FormatError
-from tokkit.formats import files, gguf, gguf_vocabulary
+from tokkit.errors import FormatError, TokkitError
+from tokkit.formats import files, gguf, gguf_file, gguf_vocabulary
 from tokkit.formats.gguf_file import MAGIC
 from tokkit.formats.gguf_tensors import BlockTensor, read_gguf
 from tokkit.formats.gguf_vocabulary import CONTROL, Vocabulary
 from tokkit.formats.safetensors import Tensor
+from tokkit.formats.strict_json import Section
+from tokkit.nn.config import TransformerConfig
+from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
+from tokkit.nn.rope import RopeConfig
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import generator_loading, gguf_experts, gguf_families, memory
+from tokkit.pipeline import decoder_families, generator_loading, gguf_experts, gguf_families, memory
+from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.gguf_packing import BlockWeights
+from tokkit.pipeline.packed_folders import VOCABULARY, PackedFolder
 from tokkit.pipeline.text_generator import TextGenerator
 from tokkit.tokenizer import Tokenizer
 
@@ -42,6 +50,24 @@ def is_gguf(path: Path) -> bool:
 
 def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator:
     """Return the generator of a file, with matrices packed as `dtype`, or as the file has them."""
+    made = read(path, dtype, max_length)
+    again = functools.partial(load, Path(os.path.abspath(path)), dtype, max_length)
+    return TextGenerator(path, made.tokenizer, made.decoder, made.spec, eos_ids=made.eos_ids, reload=again)
+
+
+@dataclass(frozen=True, slots=True)
+class GGUFModel:
+    """What a file holds: the tokenizer, the model with its weights, and the ids that end a text."""
+
+    tokenizer: Tokenizer
+    spec: DecoderSpec
+    weights: DecoderWeights
+    decoder: TextDecoder
+    eos_ids: set[int]
+
+
+def read(path: Path, dtype: str | None, max_length: int | None = None) -> GGUFModel:
+    """Return the model of a file, with matrices packed as `dtype`, or as the file has them."""
     where = files.show(path)
     contents = read_gguf(path)
     tensors = gguf_experts.apart(contents.tensors)
@@ -66,8 +92,51 @@ def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
     weights.release()
-    again = functools.partial(load, Path(os.path.abspath(path)), dtype, max_length)
+    return GGUFModel(tokenizer, spec, weights, decoder, _eos_ids(vocabulary))
+
+
+def load_packed(stored: PackedFolder, max_length: int | None) -> TextGenerator:
+    """Return the generator of a folder that `quantize` made of a file: the tokenizer is in the keys of the file."""
+    path = stored.folder / VOCABULARY
+    try:
+        with files.open_regular(path, "a GGUF file") as file:
+            vocabulary = gguf_vocabulary.read(gguf_file.read(file, lambda name: True))
+        tokenizer = Tokenizer(gguf.definition(vocabulary))
+    except FormatError as error:
+        raise FormatError(f"{files.show(path)}: {error}") from None
+    with stored.fitting():
+        config = config_of(DecoderConfig, stored.model.get("config"), "model.config")
+        longest = Section(stored.model, "model").take("max_length", int)
+    family = decoder_families.LLAMA  # names of tensors, of which none is read
+    spec = generator_loading.limited(DecoderSpec(family=family, config=config, max_length=longest), max_length)
+    generator_loading.fitting(tokenizer, spec, stored.where)
+    with stored.fitting():
+        decoder = TextDecoder(spec.config, stored.part())
+    again = functools.partial(load_packed, stored, max_length)
     return TextGenerator(path, tokenizer, decoder, spec, eos_ids=_eos_ids(vocabulary), reload=again)
+
+
+def config_of(cls: type[Any], value: object, path: str) -> Any:
+    """Return the configuration of a class of `tokkit.nn` that `dataclasses.asdict` made JSON of."""
+    known = {each.name for each in fields(cls)}
+    if not isinstance(value, dict) or value.keys() - known:
+        raise FormatError(f"{path}: it must be an object with the keys {', '.join(sorted(known))}")
+    made: dict[str, Any] = {}
+    for name, one in value.items():
+        nested = NESTED.get(name)
+        if nested is not None and one is not None:
+            one = config_of(nested, one, f"{path}.{name}")
+        made[name] = tuple(one) if isinstance(one, list) else one
+    try:
+        return cls(**made)
+    except (TypeError, TokkitError) as error:
+        raise FormatError(f"{path}: {error}") from None
+
+
+NESTED: dict[str, type[Any]] = {
+    "layers": TransformerConfig, "rope": RopeConfig, "local_rope": RopeConfig, "experts": ExpertsConfig,
+}  # fmt: skip
+"""Fields of configurations that are configurations."""
 
 
 def _bytes(tensors: Mapping[str, Tensor | BlockTensor]) -> int:

@@ -34,24 +34,35 @@ class LayeredWeights(DecoderWeights):
     @property
     def has_head(self) -> bool:
         """Whether the file has a head for masked tokens."""
-        return bool(self._encoder.head) and f"{self._encoder.head['dense']}.weight" in self._file
+        return has_masked_head(self._file, self._encoder)
 
     def head(self) -> dict[str, NDArray[Any]]:
         """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
-        names, dim, rows = self._encoder.head, self._encoder.config.dim, self._encoder.vocab_size
-        shapes = {"dense.weight": (dim, dim), "dense.bias": (dim,), "norm.weight": (dim,), "norm.bias": (dim,)}
-        made: dict[str, NDArray[Any]] = {"norm.bias": np.zeros(dim, np.float32), "bias": np.zeros(rows, np.float32)}
-        for ours, shape in shapes.items():
-            stem, _, part = ours.partition(".")
-            name = f"{names[stem]}.{part}"
-            if part == "weight" or name in self._file:
-                made[ours] = np.array(self._of_head(name, shape).float32())
-        if names["bias"] in self._file:
-            made["bias"] = np.array(self._of_head(names["bias"], (rows,)).float32())
-        decoder = f"{names['decoder']}.weight"
-        if decoder in self._file:  # a matrix of its own, and not the table of words
-            made["decoder.weight"] = self._of_head(decoder, (rows, dim)).data
-        return made
+        return masked_head(self._file, self._encoder, self._where)
 
-    def _of_head(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        return checked(self._file.get(name), name, shape, self._where)
+
+def has_masked_head(tensors: Mapping[str, Tensor], spec: LayeredSpec) -> bool:
+    """Return whether a file has a head for masked tokens."""
+    return bool(spec.head) and f"{spec.head['dense']}.weight" in tensors
+
+
+def masked_head(tensors: Mapping[str, Tensor], spec: LayeredSpec, where: str) -> dict[str, NDArray[Any]]:
+    """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
+
+    def taken(name: str, shape: tuple[int, ...]) -> Tensor:
+        return checked(tensors.get(name), name, shape, where)
+
+    names, dim, rows = spec.head, spec.config.dim, spec.vocab_size
+    shapes = {"dense.weight": (dim, dim), "dense.bias": (dim,), "norm.weight": (dim,), "norm.bias": (dim,)}
+    made: dict[str, NDArray[Any]] = {"norm.bias": np.zeros(dim, np.float32), "bias": np.zeros(rows, np.float32)}
+    for ours, shape in shapes.items():
+        stem, _, part = ours.partition(".")
+        name = f"{names[stem]}.{part}"
+        if part == "weight" or name in tensors:
+            made[ours] = np.array(taken(name, shape).float32())
+    if names["bias"] in tensors:
+        made["bias"] = np.array(taken(names["bias"], (rows,)).float32())
+    decoder = f"{names['decoder']}.weight"
+    if decoder in tensors:  # a matrix of its own, and not the table of words
+        made["decoder.weight"] = taken(decoder, (rows, dim)).data
+    return made

@@ -87,7 +87,7 @@ def load(
         return made.with_cache(cache)
     if precision is not None and precision not in PRECISIONS:
         raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
-    folder = Path(_found(path_or_name, download))
+    folder = Path(found(path_or_name, download=download))
     if adapter is None and adapters.is_adapter(folder):
         base = adapters.read_adapter(folder).base
         if base is None:
@@ -102,15 +102,16 @@ def load(
         )
     if gguf_loading.is_gguf(folder):
         return gguf_loading.load(folder, None if precision is None else PRECISIONS[precision], max_length)
-    if packed_folders.is_packed(folder):
-        return packed_folders.load(folder, precision, max_length)
-    precision = precision or "fp32"
+    stored = packed_folders.PackedFolder(folder, precision) if packed_folders.is_packed(folder) else None
+    if stored is not None and stored.is_gguf:
+        return gguf_loading.load_packed(stored, max_length)
+    dtype = PRECISIONS[precision or "fp32"] if stored is None else stored.dtype
     if not folder.is_dir():
         if not folder.exists():
             raise FileNotFoundError(f"{files.show(folder)}: no such folder; a model is a folder with config.json")
         raise FormatError(f"{files.show(folder)}: a file, where the folder of a model is needed")
     if static_format.is_static(folder):
-        if precision != "fp32":
+        if precision not in (None, "fp32"):
             raise OptionError(f"precision is {precision!r}; vectors of a static model are fp32")
         return static_folders.read(folder, max_length=max_length)
     chain = modules.read(folder)
@@ -120,24 +121,28 @@ def load(
     config = modules.read_json(home / "config.json")
     is_decoder = config.get("model_type") in decoder_families.FAMILIES
     if is_decoder and not encoder_loading.makes_vectors(config, chain):
-        return generator_loading.load(home, config, PRECISIONS[precision], max_length, added)
+        return generator_loading.load(home, config, dtype, max_length, added, stored)
     if config.get("model_type") in seq2seq_families.FAMILIES:
         if added is not None:
             raise OptionError(f"{files.show(home)}: adapters of encoders with decoders are not read")
-        return seq2seq_loading.load(home, config, PRECISIONS[precision], max_length)
+        return seq2seq_loading.load(home, config, dtype, max_length, stored)
     if not chain.poolings:
         raise FormatError(
             f"{files.show(folder)}: the module {modules.SCORES} is for causal language models, not for encoders"
         )
-    spec = encoder_loading.read_spec(home, config, PRECISIONS[precision])
+    spec = encoder_loading.read_spec(home, config, dtype)
     width = spec.config.dim * len(chain.poolings)
     if chain.columns not in (0, width):
         raise FormatError(
             f"{files.show(folder)}: its modules are for vectors of {chain.columns}, and the poolings of a model of "
             f"{spec.config.dim} give {width}"
         )
-    tensors = read_model(home) if added is None else adapters.merged(read_model(home), added)
-    encoder, weights = encoder_loading.read_encoder(tensors, spec, files.show(home))
+    if stored is None:
+        tensors = read_model(home) if added is None else adapters.merged(read_model(home), added)
+        encoder, weights = encoder_loading.read_encoder(tensors, spec, files.show(home))
+    else:
+        tensors = stored.heads()
+        encoder, weights = encoder_loading.read_packed(stored, spec)
     tokenizer = loading.load(home)
     if generator_loading.needs_rows(tokenizer, spec.vocab_size):
         raise FormatError(
@@ -179,7 +184,8 @@ def _limit(asked: int | None, of_sentences: int | None, of_tokenizer: object, po
     return positions if told is None else min(told, positions)
 
 
-def _found(path_or_name: str | os.PathLike[str], download: bool) -> str | os.PathLike[str]:
+def found(path_or_name: str | os.PathLike[str], *, download: bool = False) -> str | os.PathLike[str]:
+    """Return the path of a model: as given, or of a name in the hub's cache if there is nothing of that name here."""
     if isinstance(path_or_name, str) and not os.path.exists(path_or_name):
         from tokkit.registry import hub, hub_models
 

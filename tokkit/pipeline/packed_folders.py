@@ -1,46 +1,57 @@
 """Folders of quantized models, in the layout of the kernels: written once, and mapped when they are loaded.
 
 Besides the configuration and the tokenizer of the model, packed.json says what packed.safetensors holds: images of
-matrices (csrc/nn/linear.h), and the other weights by the names of `DecoderConfig.shapes`.
+matrices (csrc/nn/linear.h); the other weights by the names of `DecoderConfig.shapes`, or of `TextEncoder`, those of an
+encoder–decoder after "encoder." and "decoder."; and the tensors of heads, after "file.", by the names of their files.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
+import dataclasses
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.nn import KINDS, PackedLinear
+from tokkit._core.nn import KINDS, LargeMemory, PackedLinear
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
+from tokkit.formats.gguf_tensors import BlockTensor
 from tokkit.formats.safetensors import Tensor, Tensors, read_safetensors, write_safetensors
-from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import Section
 from tokkit.nn.packed_table import PackedTable
-from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import decoder_families, generator_loading, modules
-from tokkit.pipeline.decoder_weights import DecoderWeights
-from tokkit.pipeline.text_generator import TextGenerator
+from tokkit.pipeline import modules
+from tokkit.pipeline.gguf_packing import packed
+from tokkit.pipeline.weights import release
 from tokkit.version import __version__
 
 PRECISIONS = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "int8-weight-only": "int8-weight-only", "int4": "int4",
 }  # fmt: skip
 """What `precision` may be → how `tokkit.nn.Linear` calls it."""
-JSON, WEIGHTS = "packed.json", "packed.safetensors"
+BLOCKS = "blocks"
+"""The precision of a folder that was made of a GGUF file, and has the numbers of its blocks."""
+JSON, WEIGHTS, VOCABULARY = "packed.json", "packed.safetensors", "tokenizer.gguf"
 FORMAT, LAYOUT = "tokkit packed model", 1
 GROUPS = ("int4", "int8-weight-only")
+HEADS = "file."
+"""What the names of tensors of heads begin with."""
 LINE = 64
 """Bytes of which the places of images are multiples."""
-COPIED = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".md")
-NOT_COPIED = ("model.safetensors.index.json", JSON)
+LARGE = 1 << 20
+"""Numbers of a tensor of a head that is stored in 16 bits."""
+
+
+class Packable(Protocol):
+    """A model of the core: its packed matrices by name, and of which weights each is made."""
+
+    matrices: dict[str, PackedLinear]
+    sources: dict[str, tuple[str, ...]]
 
 
 def is_packed(folder: Path) -> bool:
@@ -49,29 +60,97 @@ def is_packed(folder: Path) -> bool:
 
 
 class PackedWeights(Mapping[str, Any]):
-    """The weights of a packed folder: `ready` has the matrices, over the mapped file; the mapping has all others."""
+    """The weights of a part of a folder: `ready` has the matrices, over the mapped file; the mapping has all others.
 
-    def __init__(self, tensors: Tensors, matrices: Mapping[str, Any], where: str) -> None:
-        self._where, self.ready = where, {name: _image(tensors, name, about) for name, about in matrices.items()}
-        self._others = {name: tensor for name, tensor in tensors.items() if name not in matrices}
+    `words` has the table of tokens where it is another part's.
+    """
+
+    def __init__(
+        self, tensors: Tensors, matrices: Mapping[str, PackedLinear], where: str, words: Mapping[str, Any] | None = None
+    ) -> None:
+        self._where, self.ready, self.others, self._words = where, matrices, tensors, words
 
     def __getitem__(self, name: str) -> Any:
-        if name in self._others:
-            tensor = self._others[name]
-            return tensor.data if name == "word.weight" else tensor.float32()
-        table = self.ready.get("word", self.ready.get("head"))
-        if name != "word.weight" or table is None or table.kind not in GROUPS:
+        if name in self.others:
+            tensor = self.others[name]
+            return tensor.data if name.endswith("word.weight") else tensor.float32()
+        if name == "word.weight" and self._words is not None:
+            return self._words[name]
+        table = self.ready.get(name.removesuffix(".weight"), self.ready.get("head"))
+        if not name.endswith("word.weight") or table is None or table.kind not in GROUPS:
             raise FormatError(f"{self._where}: there is no tensor {name!r}")
         return PackedTable(table)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._others)
+        return iter(self.others)
 
     def __len__(self) -> int:
-        return len(self._others)
+        return len(self.others)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._others
+        return name in self.others
+
+    def release(self) -> None:
+        """Give back the pages of the mapped file that are no matrices; what is read again comes from the file again."""
+        release(self.others.values())
+
+
+class PackedFolder:
+    """What packed.json and packed.safetensors of a folder say; `precision`, if given, must be that of the folder."""
+
+    def __init__(self, folder: Path, precision: str | None = None) -> None:
+        self.folder, self.where = Path(os.path.abspath(folder)), files.show(folder / JSON)
+        try:
+            self.precision, matrices, self.model = _checked(modules.read_json(folder / JSON))
+            if precision not in (None, self.precision):
+                raise OptionError(
+                    f"precision is {precision!r}, and the model in {files.show(folder)} is quantized: {self.precision}"
+                )
+            tensors = read_safetensors(folder / WEIGHTS)
+            self._matrices = {name: _image(tensors, name, about) for name, about in matrices.items()}
+        except FormatError as error:
+            shown = str(error)
+            raise FormatError(shown if shown.startswith(files.show(folder)) else f"{self.where}: {error}") from None
+        self._tensors = {name: tensor for name, tensor in tensors.items() if name not in matrices}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedFolder, (self.folder,)
+
+    @property
+    def dtype(self) -> str:
+        """How `tokkit.nn.Linear` calls the precision."""
+        return PRECISIONS.get(self.precision, "float32")
+
+    @property
+    def is_gguf(self) -> bool:
+        """Whether the model was a GGUF file: its tokenizer is in one, and packed.json has its configuration."""
+        return (self.folder / VOCABULARY).is_file()
+
+    def part(self, prefix: str = "", words: Mapping[str, Any] | None = None) -> PackedWeights:
+        """Return the weights whose names begin with a prefix, without it; see `PackedWeights`."""
+        tensors = Tensors((name.removeprefix(prefix), tensor) for name, tensor in self._tensors.items()
+                          if name.startswith(prefix) and not name.startswith(HEADS))  # fmt: skip
+        matrices = {name.removeprefix(prefix): image for name, image in self._matrices.items()
+                    if name.startswith(prefix)}  # fmt: skip
+        return PackedWeights(tensors, matrices, self.where, words)
+
+    def heads(self) -> dict[str, Tensor]:
+        """Return the tensors of heads by the names of the file that they were in."""
+        return {name.removeprefix(HEADS): tensor for name, tensor in self._tensors.items() if name.startswith(HEADS)}
+
+    @contextlib.contextmanager
+    def fitting(self) -> Iterator[None]:
+        """Make a FormatError that names the file of what the core says of matrices that do not fit each other."""
+        try:
+            yield
+        except ValueError as error:
+            shown = str(error)
+            raise FormatError(shown if shown.startswith(self.where) else f"{self.where}: {error}") from None
+
+
+def fitting(stored: PackedFolder | None) -> contextlib.AbstractContextManager[None]:
+    """Return `PackedFolder.fitting` of a folder; nothing is done without one."""
+    return contextlib.nullcontext() if stored is None else stored.fitting()
 
 
 def _image(tensors: Tensors, name: str, value: object) -> PackedLinear:
@@ -86,32 +165,8 @@ def _image(tensors: Tensors, name: str, value: object) -> PackedLinear:
         raise FormatError(f"the matrix {name!r} of {n} by {k}, {kind}: {error}") from None
 
 
-def load(folder: Path, precision: str | None, max_length: int | None) -> TextGenerator:
-    """Return the generator of a folder that `quantize` wrote; `precision`, if given, must be that of the folder."""
-    where = files.show(folder / JSON)
-    about = modules.read_json(folder / JSON)
-    try:
-        stored, matrices = _checked(about)
-        if precision not in (None, stored):
-            raise OptionError(
-                f"precision is {precision!r}, and the model in {files.show(folder)} is quantized: {stored}"
-            )
-        weights = PackedWeights(read_safetensors(folder / WEIGHTS), matrices, where)
-    except FormatError as error:
-        raise FormatError(str(error) if str(error).startswith(files.show(folder)) else f"{where}: {error}") from None
-    config = modules.read_json(folder / "config.json")
-    spec, eos_ids = generator_loading.read_spec(folder, config, PRECISIONS[stored], max_length)
-    tokenizer = generator_loading.read_tokenizer(folder, spec)
-    try:
-        decoder = TextDecoder(spec.config, weights)
-    except ValueError as error:  # the core's, of matrices that do not fit each other
-        raise FormatError(f"{where}: {error}") from None
-    again = functools.partial(load, Path(os.path.abspath(folder)), precision, max_length)
-    return TextGenerator(folder, tokenizer, decoder, spec, eos_ids=eos_ids, reload=again)
-
-
-def _checked(about: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the precision and the matrices of a packed.json."""
+def _checked(about: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the precision, the matrices, and what else is said of the model of a packed.json."""
     file = Section(about, "")
     name, layout, by = file.take("format", str), file.take("layout", int), file.take("tokkit", str)
     if name != FORMAT:
@@ -122,77 +177,71 @@ def _checked(about: dict[str, Any]) -> tuple[str, dict[str, Any]]:
             "the model again"
         )
     precision = file.take("precision", str)
-    if precision not in PRECISIONS:
-        raise FormatError(f"precision is {precision!r}; {', '.join(PRECISIONS)} are read")
-    return precision, file.take("matrices", dict)
+    if precision not in PRECISIONS and precision != BLOCKS:
+        raise FormatError(f"precision is {precision!r}; {', '.join((*PRECISIONS, BLOCKS))} are read")
+    return precision, file.take("matrices", dict), file.take("model", dict, default={})
 
 
-def quantize(
-    folder: str | os.PathLike[str], output: str | os.PathLike[str], *, precision: str = "int4", overwrite: bool = False
-) -> None:
-    """Write the causal language model of a folder to another one, with matrices in a precision of `pipeline.load`.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a model to write: what was packed, its weights, and the name of its table of tokens, if it has one.
 
-    Configuration and tokenizer are copied, and `load` maps the weights as they are. The folder is written aside, and
-    then gets its name. With `overwrite` one that this function wrote before is replaced; any other is refused.
+    `tied`: the table is the head.
     """
-    source, target = Path(folder), Path(output)
-    if precision not in PRECISIONS:
-        raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
-    if not source.is_dir():
-        raise FileNotFoundError(f"{files.show(source)}: no such folder; a model is a folder with config.json")
-    if is_packed(source):
-        raise OptionError(f"{files.show(source)} is quantized already; quantize the model that it was made of")
-    if target.exists() and not (overwrite and is_packed(target)):
-        why = "exists, and is not a quantized model" if overwrite else "exists"
-        raise FileExistsError(f"{files.show(target)} {why}; give another folder")
-    config = modules.read_json(source / "config.json")
-    if config.get("model_type") not in decoder_families.FAMILIES:
-        known = ", ".join(decoder_families.FAMILIES)
-        raise OptionError(f"{files.show(source)} is of type {config.get('model_type')!r}; {known} are quantized")
-    if (source / "modules.json").exists():
-        raise OptionError(
-            f"{files.show(source)} makes vectors of texts, as its modules.json says, and models that generate text are "
-            "quantized; load it with precision='int8'"
-        )
-    spec, _ = generator_loading.read_spec(source, config, PRECISIONS[precision])
-    weights = DecoderWeights(read_model(source), spec, files.show(source))
-    decoder = TextDecoder(spec.config, weights)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = target.with_name(f".{target.name}.{os.getpid()}.new")
-    aside.mkdir()
-    try:
-        for path in sorted(source.iterdir()):
-            if path.is_file() and path.suffix in COPIED and path.name not in NOT_COPIED:
-                shutil.copyfile(path, aside / path.name)
-        _write(decoder, weights, precision, aside)
-        if target.exists():
-            old = target.with_name(f".{target.name}.{os.getpid()}.old")
-            os.replace(target, old)
-            os.replace(aside, target)
-            shutil.rmtree(old)
-        else:
-            os.replace(aside, target)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+
+    model: Packable
+    weights: Mapping[str, Any]
+    table: str | None = "word.weight"
+    tied: bool = False
 
 
-def _write(decoder: TextDecoder, weights: DecoderWeights, precision: str, folder: Path) -> None:
-    matrices = dict(decoder.matrices)
-    inside = {f"{name}.{kind}" for names in decoder.sources.values() for name in names for kind in ("weight", "bias")}
-    inside.add("word.weight")
-    table = weights["word.weight"]
+def write(
+    folder: Path,
+    precision: str,
+    parts: Mapping[str, Part],
+    *,
+    heads: Mapping[str, Tensor] | None = None,
+    model: Mapping[str, Any] | None = None,
+) -> None:
+    """Write packed.json and packed.safetensors: parts by their prefixes, the tensors of heads, what `model` says."""
+    dtype = PRECISIONS.get(precision, BLOCKS)
+    matrices: dict[str, PackedLinear] = {}
     tensors: dict[str, Any] = {}
-    if matrices["head"].kind not in GROUPS:
-        tensors["word.weight"] = _bfloat16(table)
-    elif not decoder.config.tied:
-        matrices["word"] = PackedLinear(_float32(table), None, "int8-weight-only")
-    tensors |= {name: np.frombuffer(memoryview(packed), dtype=np.uint8) for name, packed in matrices.items()}
-    tensors |= {name: weights[name] for name in weights if name not in inside}
+    for prefix, part in parts.items():
+        images, others = _packed(part, dtype)
+        matrices |= {prefix + name: image for name, image in images.items()}
+        tensors |= {prefix + name: other for name, other in others.items()}
+    tensors |= {name: np.frombuffer(memoryview(image), dtype=np.uint8) for name, image in matrices.items()}
+    for name, tensor in (heads or {}).items():
+        large = tensor.data.size >= LARGE and dtype != "float32"
+        tensors[HEADS + name] = _in_16_bits(tensor.data) if large else tensor
     write_safetensors(folder / WEIGHTS, tensors, alignment=LINE)
     about = {"format": FORMAT, "layout": LAYOUT, "tokkit": __version__, "precision": precision, "matrices": {
-        name: {"n": packed.shape[0], "k": packed.shape[1], "kind": packed.kind, "minima": packed.minima}
-        for name, packed in matrices.items()}}  # fmt: skip
+        name: {"n": image.shape[0], "k": image.shape[1], "kind": image.kind, "minima": image.minima}
+        for name, image in matrices.items()}} | ({"model": dict(model)} if model else {})  # fmt: skip
     files.write_atomically(folder / JSON, (json.dumps(about, indent=1) + "\n").encode())
+
+
+def _packed(part: Part, dtype: str) -> tuple[dict[str, PackedLinear], dict[str, Any]]:
+    """Return the matrices of a part, the table among them if it is packed too, and the tensors that are no matrices."""
+    matrices, weights = dict(part.model.matrices), part.weights
+    inside = {
+        f"{name}.{kind}" for names in part.model.sources.values() for name in names for kind in ("weight", "bias")
+    }
+    inside.add(part.table or "word.weight")
+    tensors: dict[str, Any] = {name: weights[name] for name in weights if name not in inside}
+    if part.table is not None:
+        table, name = weights[part.table], part.table.removesuffix(".weight")
+        head = matrices.get("head")
+        if part.tied and head is not None and head.kind in GROUPS:
+            pass  # rows are read from the head
+        elif isinstance(table, BlockTensor):
+            matrices[name] = packed([table], None, LargeMemory())
+        elif dtype in GROUPS:
+            matrices[name] = PackedLinear(_float32(table), None, "int8-weight-only")
+        else:
+            tensors[part.table] = _of(table) if dtype in ("float32", BLOCKS) else _in_16_bits(table)
+    return matrices, tensors
 
 
 def _float32(table: NDArray[Any]) -> NDArray[np.float32]:
@@ -201,8 +250,14 @@ def _float32(table: NDArray[Any]) -> NDArray[np.float32]:
     return np.ascontiguousarray(table, dtype=np.float32)
 
 
-def _bfloat16(table: NDArray[Any]) -> Tensor:
-    if table.dtype != np.uint16:
-        bits = _float32(table).view(np.uint32)
-        table = ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-    return Tensor("BF16", table.shape, table)
+def _of(table: NDArray[Any]) -> Tensor:
+    names = {"uint16": "BF16", "float16": "F16", "float32": "F32", "float64": "F64"}
+    return Tensor(names[table.dtype.name], table.shape, table)
+
+
+def _in_16_bits(table: NDArray[Any]) -> Tensor:
+    """Return a table as it is where it has 16 bits, else rounded to bfloat16."""
+    if table.dtype.itemsize == 2:
+        return _of(table)
+    bits = _float32(table).view(np.uint32)
+    return _of(((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16))

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import memory, modules, seq2seq_families
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.generator_loading import eos_ids_of, limited, read_tokenizer
+from tokkit.pipeline.packed_folders import PackedFolder
 from tokkit.pipeline.seq2seq_families import Seq2SeqSpec
 from tokkit.pipeline.seq2seq_generator import ForcedIds, Seq2SeqGenerator
 from tokkit.pipeline.weights import checked
@@ -29,13 +30,20 @@ from tokkit.pipeline.weights import checked
 COPIES = r"(?:model\.)?(?:encoder|decoder)\.embed_tokens\.weight|.*\.EncDecAttention\.relative_attention_bias\.weight"
 """The table of tokens once more, and a bias of older files of T5 that no layer reads."""
 BIAS = "final_logits_bias"
+TIED = "tied"
+"""What packed.json says of a quantized encoder–decoder: whether its head is the table of tokens."""
 
 
-def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None) -> Seq2SeqGenerator:
-    """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`."""
+def load(
+    folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None, stored: PackedFolder | None = None
+) -> Seq2SeqGenerator:
+    """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`.
+
+    Those of a folder that `quantize` wrote are `stored`.
+    """
     where = files.show(folder / "config.json")
-    tensors = read_model(folder)
-    tied = not any(name.endswith("lm_head.weight") for name in tensors)
+    tensors = read_model(folder) if stored is None else {}
+    tied = is_tied(tensors) if stored is None else stored.model.get(TIED) is True
     try:
         spec = seq2seq_families.read(config, dtype, tied=tied)
         eos_ids, forced = eos_ids_of(folder, config), _forced(folder, config, spec)
@@ -44,15 +52,37 @@ def load(folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | 
     decoder = limited(spec.decoder, max_length)
     encoder = spec.encoder if max_length is None else replace(spec.encoder, max_length=max_length)
     spec = replace(spec, encoder=encoder, decoder=decoder)
-    for half in (spec.encoder, spec.decoder):
-        memory.check_model(half.config, files.show(folder))
-    model = _model(tensors, spec, files.show(folder))
+    if stored is None:
+        for half in (spec.encoder, spec.decoder):
+            memory.check_model(half.config, files.show(folder))
+        model = read_halves(tensors, spec, files.show(folder)).model
+    else:
+        with stored.fitting():
+            of_decoder = stored.part("decoder.")
+            of_encoder = stored.part("encoder.", words=of_decoder)
+            halves = TextDecoder(spec.encoder.config, of_encoder), TextDecoder(spec.decoder.config, of_decoder)
+            model = Seq2Seq(*halves)
     tokenizer = read_tokenizer(folder, spec.decoder)
-    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length)
+    again = functools.partial(load, Path(os.path.abspath(folder)), dict(config), dtype, max_length, stored)
     return Seq2SeqGenerator(folder, tokenizer, model, spec, eos_ids=eos_ids, forced=forced, reload=again)
 
 
-def _model(tensors: Mapping[str, Tensor], spec: Seq2SeqSpec, where: str) -> Seq2Seq:
+def is_tied(tensors: Mapping[str, Tensor]) -> bool:
+    """Return whether a file has no head but the table of tokens."""
+    return not any(name.endswith("lm_head.weight") for name in tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class Halves:
+    """An encoder–decoder, and the weights of its encoder and of its decoder."""
+
+    model: Seq2Seq
+    encoder: Mapping[str, Any]
+    decoder: Mapping[str, Any]
+
+
+def read_halves(tensors: Mapping[str, Tensor], spec: Seq2SeqSpec, where: str) -> Halves:
+    """Return the model that tensors of a file make; FormatError names one that does not fit."""
     kept = {name: tensor for name, tensor in tensors.items() if not re.fullmatch(COPIES, name) and name != BIAS}
     of_encoder = {name for name in kept if re.match(r"(?:model\.)?encoder\.", name)}
     shared = {name for name in kept if re.fullmatch(r"(?:model\.)?shared\.weight", name)}
@@ -62,9 +92,10 @@ def _model(tensors: Mapping[str, Tensor], spec: Seq2SeqSpec, where: str) -> Seq2
     if BIAS in tensors:
         shape = (1, spec.decoder.config.vocab_size)
         more["head.bias"] = np.array(checked(tensors[BIAS], BIAS, shape, where).float32()[0])
-    made = Seq2Seq(TextDecoder(spec.encoder.config, encoder), TextDecoder(spec.decoder.config, _With(decoder, more)))
+    whole = _With(decoder, more)
+    made = Seq2Seq(TextDecoder(spec.encoder.config, encoder), TextDecoder(spec.decoder.config, whole))
     decoder.release()
-    return made
+    return Halves(made, encoder, whole)
 
 
 class _With(Mapping[str, Any]):

@@ -42,13 +42,8 @@ class Weights(Mapping[str, NDArray[Any]]):
                     f"configuration has {spec.config.n_layers} layers"
                 )
 
-    def _checked(self, name: str, shape: tuple[int, ...], prefix: str | None = None) -> Tensor:
-        full = (self._prefix if prefix is None else prefix) + name
-        tensor = self._tensors.get(full)
-        for new, old in OLD_NAMES.items():
-            if tensor is None and full.endswith(new):
-                tensor = self._tensors.get(full.removesuffix(new) + old)
-        return checked(tensor, full, shape, self._where)
+    def _checked(self, name: str, shape: tuple[int, ...]) -> Tensor:
+        return named(self._tensors, self._prefix + name, shape, self._where)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         tensor = self._found[name]
@@ -72,26 +67,45 @@ class Weights(Mapping[str, NDArray[Any]]):
     @property
     def has_head(self) -> bool:
         """Whether the file has a head for masked tokens."""
-        return self._spec.head_name("dense.weight") in self._tensors
+        return has_masked_head(self._tensors, self._spec)
 
-    def head(self) -> dict[str, NDArray[np.float32]]:
+    def head(self) -> dict[str, NDArray[Any]]:
         """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
-        found = {}
-        for ours, shape in self._spec.head_shapes().items():
-            name = self._spec.head_name(ours)
-            if ours == "bias" and name not in self._tensors:
-                # Files of some versions have the bias under the decoder's name alone.
-                name = name.removesuffix("bias") + "decoder.bias"
-            found[ours] = np.array(self._checked(name, shape, "").float32())
-        decoder = self._spec.head_name("decoder.weight")
-        if decoder in self._tensors:  # a matrix of its own, and not the table of words
-            found["decoder.weight"] = self._checked(decoder, (self._spec.vocab_size, self._spec.config.dim), "").data
-        return found
+        return masked_head(self._tensors, self._spec, self._where)
 
     def release(self) -> None:
         """Give back the pages of the mapped files; what is read again comes from the file again."""
         self._handed = 0
         release(self._tensors.values())
+
+
+def named(tensors: Mapping[str, Tensor], name: str, shape: tuple[int, ...], where: str) -> Tensor:
+    """Return a tensor by its name, or the name that old files have for it, checked."""
+    tensor = tensors.get(name)
+    for new, old in OLD_NAMES.items():
+        if tensor is None and name.endswith(new):
+            tensor = tensors.get(name.removesuffix(new) + old)
+    return checked(tensor, name, shape, where)
+
+
+def has_masked_head(tensors: Mapping[str, Tensor], spec: EncoderSpec) -> bool:
+    """Return whether a file has a head for masked tokens."""
+    return spec.head_name("dense.weight") in tensors
+
+
+def masked_head(tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) -> dict[str, NDArray[Any]]:
+    """Return the tensors of the head for masked tokens; FormatError if one is missing or has another shape."""
+    found: dict[str, NDArray[Any]] = {}
+    for ours, shape in spec.head_shapes().items():
+        name = spec.head_name(ours)
+        if ours == "bias" and name not in tensors:
+            # Files of some versions have the bias under the decoder's name alone.
+            name = name.removesuffix("bias") + "decoder.bias"
+        found[ours] = np.array(named(tensors, name, shape, where).float32())
+    decoder = spec.head_name("decoder.weight")
+    if decoder in tensors:  # a matrix of its own, and not the table of words
+        found["decoder.weight"] = named(tensors, decoder, (spec.vocab_size, spec.config.dim), where).data
+    return found
 
 
 def checked(
