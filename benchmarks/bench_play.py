@@ -76,13 +76,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tokenizer", help="a tokenizer's file or name")
     parser.add_argument("text", help="a file, of which the first megabyte is taken")
+    parser.add_argument("--beside", action="append", default=[], help="a tokenizer beside the first; may be repeated")
     parser.add_argument("--keys", type=int, default=25)
     chosen = parser.parse_args()
     harness.show_conditions("the server one, Chromium its own", text=chosen.text, tokenizer=chosen.tokenizer)
     with open(chosen.text, encoding="utf-8") as file:
         text = file.read()[:1_000_000]
     texts = {"lines": text, "one line": text.replace("\n", " ")}
-    command = [sys.executable, "-m", "tokkit", "play", chosen.tokenizer, "--no-open"]
+    command = [sys.executable, "-m", "tokkit", "play", chosen.tokenizer, *chosen.beside, "--no-open"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     browser = driver()
@@ -102,7 +103,7 @@ def main() -> None:
             for place, at in (("start", 0), ("middle", len(given) // 2), ("end", len(given) - 1)):
                 told(f"key to paint at the {place}", browser.execute_async_script(KEYS, at, chosen.keys))
         browser.execute_async_script(wait, text)
-        browser.execute_script("element('panes').style.height = '4500px', panes.measure()")
+        browser.execute_script("element('panes').style.flex = '0 0 4500px', panes.measure()")
         browser.execute_async_script("setTimeout(arguments[0], 1500)")
         for what in ("new", "unchanged"):
             before = script_seconds(browser)

@@ -1,38 +1,18 @@
-"""A browser with the page of `tokkit play`, whose server can be stopped and started again.
-
-TOKKIT_SCREENSHOTS names a folder that keeps what the browser showed.
-"""
+"""A browser with the page of `tokkit play`, whose server can be stopped and started again."""
 
 from __future__ import annotations
 
-import os
 import secrets
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
+import page_checks
 
-TOKENIZERS = ("a.json", "b.json", "u.json", "no.json")
+HOSTILE_NAME = "<b onclick=x>\u202e.json"
+TOKENIZERS = ("a.json", "b.json", "u.json", "no.json", HOSTILE_NAME)
 PRICES = 'currency = "USD"\n[a]\ninput = 1000\nwindow = 3\n[other]\ninput = 2000\n'
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
-
-def driven(*flags: str) -> Any:
-    """A headless Chromium; skips where there is none."""
-    from selenium import webdriver
-
-    browser, driver_path = next(filter(None, map(shutil.which, BROWSERS)), None), shutil.which("chromedriver")
-    if browser is None or driver_path is None:
-        pytest.skip("needs chromium and chromedriver, which open the page: install them")
-    options = webdriver.ChromeOptions()
-    options.binary_location = browser
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,900", *flags):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(driver_path))
 
 
 class Page:
@@ -87,9 +67,7 @@ class Page:
         self.until("return settled !== null")
 
     def errors(self) -> list[str]:
-        return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+        return page_checks.console(self.driver)
 
     def keep(self, name: str) -> None:
-        if folder := os.environ.get("TOKKIT_SCREENSHOTS"):
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self.driver.save_screenshot(str(Path(folder) / f"{name}.png"))
+        page_checks.keep(self.driver, f"play-{name}")

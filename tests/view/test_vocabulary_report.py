@@ -63,7 +63,7 @@ def test_kinds_and_scripts_are_told_apart() -> None:
         "punctuation and symbols", "mixed", "letters after a space",
     ]  # fmt: skip
     assert [script_of(text.encode()) for text in ("abc", "\u0431", "\u6771", "a\u0431", "12")] == [
-        "Latin", "Cyrillic", "Cjk", "several", "none"
+        "Latin", "Cyrillic", "CJK", "several", "none"
     ]  # fmt: skip
 
 

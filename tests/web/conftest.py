@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import tokkit
-from play_browser import PRICES, Page, driven
+from page_checks import driven
+from play_browser import HOSTILE_NAME, PRICES, Page
 
 TEXT = "low lower lowest newer wider slowest new low\n"
 
@@ -20,6 +21,7 @@ def toks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tokkit.Tokeniz
     b = tokkit.train(iter([TEXT] * 4), model="wordpiece", vocab_size=60)
     a.save(folder / "a.json")
     b.save(folder / "b.json")
+    a.save(folder / HOSTILE_NAME)
     tokkit.train(iter([TEXT] * 4), model="unigram", vocab_size=30).save(folder / "u.json")
     (folder / "no.json").write_text("{")
     (folder / "prices.toml").write_text(PRICES)

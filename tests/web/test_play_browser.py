@@ -14,7 +14,9 @@ import pytest
 
 import tokkit
 from extras import extra
-from play_browser import TOKENIZERS, Page
+from page_checks import PHONE, faults, unreached
+from pages import HOSTILE
+from play_browser import HOSTILE_NAME, TOKENIZERS, Page
 from tokkit.view import why
 
 extra("starlette")
@@ -26,19 +28,6 @@ from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
-
-NAMES = """
-return Array.from(document.querySelectorAll("input, select, textarea, button"), e => e).filter(e =>
-  e.offsetParent && !e.closest("[hidden]") && !(e.getAttribute("aria-label") || e.labels && e.labels.length
-  || e.textContent.trim())).map(e => e.outerHTML)"""
-CONTRASTS = """
-const light = text => { const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map(c => c / 255).map(
-  c => c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };
-const ground = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor;
-  if (!/, 0\\)$/.test(c)) return c; } return "rgb(255, 255, 255)"; };
-return Array.from(document.querySelectorAll("label, button, strong, output, .cell > span"), e => {
-  const [a, b] = [light(getComputedStyle(e).color), light(ground(e))].sort((a, b) => b - a);
-  return [(a + .05) / (b + .05), e.outerHTML.slice(0, 99)]; }).filter(([c, e]) => c < 4.5);"""
 
 
 @pytest.fixture
@@ -195,8 +184,7 @@ def test_a_file_is_dropped_and_of_a_large_one_the_first_megabyte_is_offered(fres
 
 
 def test_a_phone_shows_all_without_scrolling_sideways(fresh: Page) -> None:
-    size = {"width": 375, "height": 740, "deviceScaleFactor": 2, "mobile": True}
-    fresh.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    fresh.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
     try:
         fresh.open()
         fresh.write("low lower " * 30)
@@ -241,16 +229,33 @@ def test_a_chat_is_rendered_and_its_special_tokens_are_marked(fresh: Page) -> No
     fresh.errors()  # templates that were half written
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everything_has_a_name_and_enough_contrast(fresh: Page, theme: str) -> None:
+@pytest.mark.parametrize("name", ["a.json", "u.json", "b.json"])
+def test_a_hostile_text_and_why_it_is_cut_so_can_be_read_by_everybody(fresh: Page, name: str) -> None:
+    fresh.use(name, HOSTILE_NAME, "no.json")
+    fresh.run("element('context').value = ''")
+    fresh.write(f"low lower <|end|> {HOSTILE}\n" * 2)
+    fresh.run("reasons.names(names, names[0]), reasons.ask(arguments[0])", f"lowest{HOSTILE}"[:99])
+    fresh.until("return element('reasons').querySelector('h2')")
+    assert not fresh.driver.find_elements(By.CSS_SELECTOR, "main b:not(.stage > b)"), "markup of a name or a text"
+    assert faults(fresh.driver, f"play-why-{name.split('.')[0]}") == []
+
+
+@pytest.mark.parametrize("dress", ["light", "dark", ""])
+def test_everything_has_a_name_and_enough_contrast(fresh: Page, dress: str) -> None:
     fresh.use("a.json", "b.json")
-    fresh.run("element('theme').value = arguments[0], dress()", theme)
+    fresh.run("element('theme').value = arguments[0], dress()", dress)
+    fresh.run("element('special').click()")
     fresh.write("low lower lowest newer <|end|> wider\n" * 3)
-    assert fresh.run(NAMES) == []
-    assert fresh.run(CONTRASTS) == []
-    ids = fresh.run("return Array.from(document.querySelectorAll('[id]'), e => e.id)")
-    assert len(ids) == len(set(ids))
-    fresh.keep(theme)
+    fresh.until("return document.querySelector('.cell > .beyond')")
+    assert faults(fresh.driver, f"play-{dress or 'system'}") == []
+    if dress:
+        return
+    assert unreached(fresh.driver) == []
+    fresh.run("element('as-chat').click()")
+    fresh.until("return element('status').textContent.includes('template')")
+    fresh.errors()  # the answer with 400: a.json has no template
+    assert faults(fresh.driver, "play-as-chat") == []
+    assert unreached(fresh.driver) == []
 
 
 def test_a_server_that_is_stopped_is_said_and_asked_again(page: Page) -> None:

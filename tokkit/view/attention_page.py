@@ -19,6 +19,7 @@ BODY = """
 <option value="grid">all heads</option></select></label>
 <label>Layer <select id="layer"></select></label>
 <label>Head <select id="head"></select></label>
+<span class="scale" aria-hidden="true"><span id="low"></span><i id="scale"></i><span id="top"></span></span>
 </form>
 <output id="readout">Point at a square: rows look, columns are looked at. Arrow keys move too.</output>
 <div id="frame"><div id="room">

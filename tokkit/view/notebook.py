@@ -22,7 +22,8 @@ MAX_TOKENS = 20_000
 MAX_SPECIAL = 20
 MAX_WEIGHTS = 1 << 20
 """Weights of an attention that a notebook shows: 3 MB of its file."""
-LEFT, NUMBER = "style='text-align: left'", "style='text-align: right; font-variant-numeric: tabular-nums'"
+HEAD, LEFT = "style='text-align: left'", "style='text-align: left; overflow-wrap: anywhere'"
+NUMBER = "style='text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal'"
 
 
 @functools.singledispatch
@@ -35,8 +36,8 @@ def shown(thing: Any) -> str:
 def _(thing: Encoding) -> str:
     n = len(thing)
     if n <= MAX_TOKENS:
-        return framed(encoding_html(thing, f"{n:,} token{'' if n == 1 else 's'}"))
-    return framed(encoding_html(thing.truncate(MAX_TOKENS), f"The first {MAX_TOKENS:,} of {n:,} tokens"))
+        return framed(encoding_html(thing, f"{n:,} token{'' if n == 1 else 's'}"), "Tokens")
+    return framed(encoding_html(thing.truncate(MAX_TOKENS), f"The first {MAX_TOKENS:,} of {n:,} tokens"), "Tokens")
 
 
 @shown.register
@@ -52,7 +53,7 @@ def _(thing: Tokenizer) -> str:
         "special tokens": (", ".join(special[:MAX_SPECIAL]) or "none") + more,
     }
     cells = "".join(
-        f"<tr><th {LEFT}>{name}</th><td {LEFT}>{html.escape(visible(value))}</td></tr>" for name, value in rows.items()
+        f"<tr><th {HEAD}>{name}</th><td {LEFT}>{html.escape(visible(value))}</td></tr>" for name, value in rows.items()
     )
     return f"<table><caption>Tokenizer</caption>{cells}</table>"
 
@@ -79,12 +80,12 @@ def _(thing: Attention) -> str:
         heads = max(1, MAX_WEIGHTS // max(1, weights[0, 0].size))
         title = f"Attention: layer 1 of {n_layers}, the first {heads} of {weights.shape[1]} heads"
         weights = weights[:, :heads]
-    return framed(attention_html(weights[:shown_layers], thing.tokens, title=title), height="36em")
+    return framed(attention_html(weights[:shown_layers], thing.tokens, title=title), "Attention", height="36em")
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]], n_left: int) -> str:
     """Return a table whose first columns are texts and the others numbers; controls in texts are escaped."""
-    titles = "".join(f"<th {LEFT}>{name}</th>" for name in head)
+    titles = "".join(f"<th {HEAD}>{name}</th>" for name in head)
     lines = "".join(
         "<tr>" + "".join(
             f"<td {LEFT if k < n_left else NUMBER}>{html.escape(visible(cell))}</td>" for k, cell in enumerate(row)

@@ -17,17 +17,20 @@ BODY = """
 <form id="settings">
 <span class="group"><label>Tokenizer <select id="names"></select></label>
 <button id="add" type="button">Add</button></span>
-<label><input id="special" type="checkbox"> Special tokens in the text</label>
+<label><input id="special" type="checkbox"> Read special tokens in the text</label>
 <label><input id="own" type="checkbox"> Add the tokenizer's own</label>
-<label><input id="marks" type="checkbox" checked> White space</label>
+<label><input id="marks" type="checkbox" checked> Show white space</label>
 <label>Context <input id="context" type="number" min="1" max="99999999999" step="1" placeholder="none"></label>
 <label>Colours <select id="theme"><option value="">as the system</option><option>light</option><option>dark</option>
 </select></label>
 <button id="link" type="button">Copy a link</button>
 </form>
+<div id="above">
 <div id="views" role="tablist" aria-label="Input">
 <button id="as-text" type="button" role="tab" aria-selected="true" aria-controls="typing">Text</button>
 <button id="as-chat" type="button" role="tab" aria-selected="false" aria-controls="chatting" tabindex="-1">Chat</button>
+</div>
+<p id="status" role="status"></p>
 </div>
 <div id="work">
 <section id="typing" role="tabpanel" aria-labelledby="as-text">
@@ -59,7 +62,6 @@ or a click says why.</output>
 <button id="close" type="button">Close</button></form>
 <div id="reasons"></div>
 </section>
-<p id="status" role="status"></p>
 <dialog id="large" aria-labelledby="how-large"><p id="how-large"></p>
 <button id="first" type="button">Show the first MB</button> <button id="cancel" type="button">Cancel</button></dialog>
 </main>

@@ -26,11 +26,11 @@ BODY = """
 <label><input id="marks" type="checkbox" checked> White space</label>
 <span id="scale" aria-hidden="true"></span>
 </form>
-<output id="readout" aria-live="polite">Point at a token, or move with the arrow keys.</output>
 <div id="sides">
-<div id="panes" role="region" aria-label="Tokens of the text"></div>
+<section><div id="panes" role="region" aria-label="Tokens of the text; arrow keys move"></div>
+<output id="readout" aria-live="polite">Point at a token, or move with the arrow keys.</output></section>
 <aside aria-live="polite"><h2 id="where">After the text</h2><table id="best"></table>
-<button id="after" type="button">After the text</button></aside>
+<button id="after" type="button">Show what comes after the text</button></aside>
 </div>
 """
 

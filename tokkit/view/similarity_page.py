@@ -18,7 +18,8 @@ BODY = """
 <form>
 <label>Order <select id="order"><option value="given">as given</option>
 <option value="alike">alike beside one another</option></select></label>
-<span id="single" hidden><select id="layer"></select><select id="head"></select></span>
+<span class="scale" aria-hidden="true"><span id="low"></span><i id="scale"></i><span id="top"></span></span>
+<span hidden><select id="layer"></select><select id="head"></select></span>
 </form>
 <output id="readout">Point at a square, or move with the arrow keys.</output>
 <div id="frame"><div id="room">

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokkit.errors import OptionError
+from tokkit.escaping import visible
 from tokkit.view.standalone import in_base64, standalone
 from tokkit.view.token_spans import TokenSpans, encoded, told
 
@@ -26,8 +27,8 @@ BODY = """
 <form>
 <label><input id="marks" type="checkbox" checked> Show white space and invisible characters</label>
 </form>
-<output id="readout" aria-live="polite">Point at a token, or move with the arrow keys.</output>
 <div id="panes"></div>
+<output id="readout" aria-live="polite">Point at a token, or move with the arrow keys.</output>
 """
 
 
@@ -81,7 +82,7 @@ def encoding_html(encoding: Encoding, title: str = "Encoding") -> str:
     tokens = {id_: (token.hex(), None, added) for id_, token, added in spelt}
     spans = TokenSpans(encoding.column("ids"), np.array(starts, dtype=np.uint32), np.array(ends, dtype=np.uint32))
     utf8 = b"".join(parts)
-    sets = [data_of("tokens", spans, tokens)]
+    sets = [data_of("", spans, tokens)]
     return standalone(title, BODY, FILES, {"utf8": in_base64(np.frombuffer(utf8, dtype=np.uint8), "u1"), "sets": sets})
 
 
@@ -91,9 +92,10 @@ def data_of(name: str, spans: TokenSpans, tokens: Mapping[int, Any]) -> dict[str
     return {"name": name, "n": len(spans), **columns, "tokens": tokens}
 
 
-def framed(page: str, height: str = "20em") -> str:
+def framed(page: str, title: str, height: str = "20em") -> str:
     """Return a page as an element of a notebook's page, which its scripts and styles cannot reach."""
     return (
-        f'<iframe sandbox="allow-scripts" style="width: 100%; height: {height}; border: 0" '
+        f'<iframe sandbox="allow-scripts" title="{markup.escape(visible(title))}" '
+        f'style="width: 100%; height: {height}; border: 0" '
         f'srcdoc="{markup.escape(page)}"></iframe>'
     )

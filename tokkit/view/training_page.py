@@ -33,7 +33,8 @@ BODY = """
 <output id="readout" aria-live="off"></output>
 <div id="sides">
 <div id="text" class="cell" role="region" aria-label="The text in tokens" tabindex="0"></div>
-<aside aria-label="What was done"><canvas id="curve" role="img"></canvas>
+<aside aria-label="What was done"><h2>Tokens of the text, by step</h2>
+<div id="plot"><canvas id="curve" role="img"></canvas></div>
 <h2 id="latest"></h2><ol id="list"></ol></aside>
 </div>
 """

@@ -102,7 +102,7 @@ def kind_of(token: bytes) -> str:
 def script_of(token: bytes) -> str:
     """Return the script of a token's letters by their names in Unicode; "several" or "none" if it is not one."""
     found = {
-        unicodedata.name(c, "UNKNOWN").split(" ")[0].split("-")[0].capitalize()
+        unicodedata.name(c, "UNKNOWN").split(" ")[0].split("-")[0].capitalize().replace("Cjk", "CJK")
         for c in _text_of(token) or ""
         if c.isalpha()
     }  # fmt: skip

@@ -107,8 +107,9 @@ class Access:
             found = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if not hmac.compare_digest(found.encode("utf-8", "replace"), self._key.encode("utf-8", "replace")):
             what = "the key is wrong" if found else "a key is needed"
+            how = "open the address that the server printed, or " if self._in_query else ""
             raise RequestError(
-                f"{what}; send it as 'Authorization: Bearer KEY'", status=self._refusal, code="invalid_api_key",
+                f"{what}; {how}send it as 'Authorization: Bearer KEY'", status=self._refusal, code="invalid_api_key",
                 headers={"www-authenticate": "Bearer"} if self._refusal == 401 else {},
             )  # fmt: skip
 

@@ -77,7 +77,8 @@ class Tokenizers:
                 try:
                     self._loaded[name] = self.loaders[name]()
                 except (TokkitError, OSError, ValueError, ImportError, MemoryError) as error:
-                    raise RequestError(visible(f"{name}: {error}"), status=422, param="tokenizers") from None
+                    told = str(error) if str(error).startswith(f"{name}:") else f"{name}: {error}"
+                    raise RequestError(visible(told), status=422, param="tokenizers") from None
             return self._loaded[name]
 
 

@@ -47,7 +47,12 @@ function dye() {
   const hueOf = part => isSigned ? shade(Math.abs(2 * part - 1), part < .5) : shade(Math.sqrt(part));
   for (let s = 0; s < 65536; s++) parts.set([...hueOf(s / 65535), 255], 4 * s);
   colours = new Uint32Array(parts.buffer);
+  const stops = Array.from({ length: 17 }, (_, k) => "rgb(" + hueOf(k / 16).map(Math.round).join() + ")");
+  element("scale").style.background = "linear-gradient(90deg," + stops.join() + ")";
+  element("low").textContent = roughly(low), element("top").textContent = roughly(data.top);
 }
+
+function roughly(value) { return String(Number(value.toPrecision(2))); }
 
 // Draw squares as pixels of a sheet, which the canvas enlarges.
 function lay(i0, i1, j0, j1) {

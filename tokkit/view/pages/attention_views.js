@@ -2,6 +2,10 @@
 const views = element("view"), grid = element("grid"), lines = element("lines"), thread = element("threads");
 const threadPen = thread.getContext("2d"), thumb = 88, mostTokens = 300, high_ = 22, wide_ = 180, least = .02;
 let looking = -1;
+const hints = {
+  map: readout.textContent, grid: "Choose a head to see its map.",
+  lines: "Point at a token on the left, or reach it by Tab, to see what it looks at.",
+};
 
 function weightOf(l, h, i, j) { return steps.getUint16(2 * (((l * heads + h) * rows + i) * columns + j), true); }
 
@@ -64,7 +68,7 @@ function drawLines() {
   const l = Number(layer.value), h = Number(head.value);
   const right = element("right").children;
   fit(thread, threadPen, wide_, Math.max(n, m) * high_);
-  threadPen.strokeStyle = colour("--found"), threadPen.lineWidth = 2;
+  threadPen.strokeStyle = colour("--focus"), threadPen.lineWidth = 2;
   for (let j = 0; j < m; j++) right[j].style.background = "";
   for (let i = 0; i < n; i++) {
     if (looking >= 0 && i !== looking) continue;
@@ -87,7 +91,8 @@ function choose() {
   const view = views.value;
   frame.hidden = view !== "map", grid.hidden = view !== "grid", lines.hidden = view !== "lines";
   for (const select of [layer, head]) select.parentElement.hidden = view === "grid";
-  if (view === "map") resize();
+  readout.textContent = hints[view];
+  if (view === "map") resize(), tell();
   if (view === "grid") drawGrid();
   if (view === "lines") looking = -1, drawLines();
 }
@@ -100,3 +105,4 @@ for (const select of [layer, head]) {
   select.addEventListener("change", () => { if (views.value === "lines") drawLines(); });
 }
 dark.addEventListener("change", choose);
+if (views.value !== "map") choose();

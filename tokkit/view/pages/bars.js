@@ -1,5 +1,4 @@
 // Elements, and bars in tables, of the pages that report numbers.
-const longestBar = 140;
 
 function made(kind, classes, ...content) {
   const node = document.createElement(kind);
@@ -10,14 +9,22 @@ function made(kind, classes, ...content) {
 
 function bar(value, top) {
   const node = made("span", "bar");
-  node.style.width = Math.max(value ? 1 : 0, Math.round(longestBar * value / (top || 1))) + "px";
+  node.style.width = "max(" + (value ? 1 : 0) + "px, " + value / (top || 1) + " * var(--bar))";
   return node;
 }
 
-function head(...names) { return made("tr", "", ...names.map(name => made("th", "", name))); }
+// Names of columns; those from number `first` on are over numbers.
+function head(first, ...names) {
+  return made("tr", "", ...names.map((name, k) => {
+    const cell = made("th", k >= first ? "number" : "", name);
+    cell.scope = "col";
+    return cell;
+  }));
+}
 
-// A histogram: [title, [[name, how many], ...]].
-function chart([title, rows]) {
+// A histogram: [title, [[name, how many], ...]]; what is 0 at its end is left out.
+function chart([title, all_]) {
+  const rows = all_.slice(0, all_.findLastIndex(([, n]) => n) + 1);
   const top = rows.reduce((most, [, n]) => Math.max(most, n), 0), all = rows.reduce((sum, [, n]) => sum + n, 0);
   return made("table", "", made("caption", "", title), ...rows.map(([name, n]) => made("tr", "", made("td", "", name),
     made("td", "number", n.toLocaleString("en")), made("td", "number", (100 * n / (all || 1)).toFixed(1) + " %"),

@@ -1,5 +1,5 @@
 // Lines over a logarithmic axis, drawn as SVG: each line has a name, a colour, and points that say what they are.
-const chartWide = 460, chartHigh = 240, chartLeft = 58, chartBottom = 34, chartTop = 8, chartRight = 26;
+const chartWide = 460, chartHigh = 240, chartLeft = 66, chartBottom = 34, chartTop = 8, chartRight = 26;
 const lineColours = 6;
 
 function drawnAs(kind, attributes, ...content) {
@@ -34,7 +34,7 @@ function lineChart(title, lines, tell) {
   ]);
   let right = -Infinity;
   for (const x of xs) {
-    if (across(x) - right < 48) continue;
+    if (across(x) - right < 56) continue;
     right = across(x);
     parts.push(drawnAs("text", { x: right, y: chartHigh - 14, "text-anchor": "middle" }, x.toLocaleString("en")));
   }
@@ -51,7 +51,7 @@ function lineChart(title, lines, tell) {
   });
   const drawing = drawnAs("svg", { viewBox: "0 0 " + chartWide + " " + chartHigh, role: "group" }, ...parts);
   drawing.setAttribute("aria-label", title);
-  return made("figure", "", made("figcaption", "", title), drawing);
+  return made("figure", "", made("figcaption", "", title, made("small", "", ", by vocabulary size")), drawing);
 }
 
 // Names of lines with their colours.

@@ -18,7 +18,7 @@ class Panes {
       if (found) this.point(found), this.chosen(found[0].set, found[2]);
     });
     frame.addEventListener("keydown", event => this.key(event));
-    new ResizeObserver(() => this.measure()).observe(frame);
+    new ResizeObserver(() => this.isAsWide() ? this.later() : this.measure()).observe(frame);
   }
 
   // Show another text, or the same by other tokenizers; blocks in sight are painted at once. `change` is where it is
@@ -50,11 +50,13 @@ class Panes {
 
   end(i) { return i + 1 < this.starts.length ? this.starts[i + 1] : this.source.bytes.length; }
 
+  isAsWide() { return this.source && this.wide === this.frame.clientWidth; }
+
   // Guess the heights of blocks that were never painted, by their bytes and lines.
   measure() {
     if (!this.source) return;
-    const wide = this.frame.clientWidth / Math.max(1, this.source.names.length);
-    this.perLine = Math.max(10, Math.floor(wide / 9));
+    this.wide = this.frame.clientWidth;
+    this.perLine = Math.max(10, Math.floor(this.wide / Math.max(1, this.source.names.length) / 9));
     for (const block of this.blocks) block.stale = true;
     for (let i = 0; i < this.blocks.length; i++) if (!this.blocks[i].painted) this.guess(i);
     this.paint();

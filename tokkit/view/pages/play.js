@@ -90,8 +90,16 @@ async function sendChat() {
   const [from, to] = sight(new Uint8Array(0), -1);
   try {
     const made = await server.tokens("/api/chat", query(from, to), chat.body());
-    if (made) take(made, utf8Encoder.encode(made.text), -1, [from, to]);
-  } catch (error) { failed(error); }
+    if (!made) return;
+    take(made, utf8Encoder.encode(made.text), -1, [from, to]);
+    panes.source.isChat = true;
+  } catch (error) {
+    failed(error);
+    // The tokens of what was shown before would be taken for those of the chat.
+    if (error instanceof Refused && panes.source && !panes.source.isChat) {
+      heads.replaceChildren(), panes.show({ bytes: new Uint8Array(0), names: [], range: () => [] });
+    }
+  }
 }
 
 function failed(error) {
@@ -239,6 +247,7 @@ for (const [id, name] of [["as-text", "text"], ["as-chat", "chat"]]) {
     element(view === "text" ? "as-text" : "as-chat").focus();
   });
 }
+element("panes").addEventListener("scroll", () => { heads.scrollLeft = element("panes").scrollLeft; });
 element("settings").addEventListener("submit", event => event.preventDefault());
 addEventListener("hashchange", () => { restore(), send(); });
 restore();

@@ -100,7 +100,7 @@ class Scatter {
   }
 
   dye() {
-    const ink = t => "rgb(" + shade(.35 + .65 * t / (tones - 1)).map(Math.round) + ")";
+    const ink = t => "rgb(" + shade(.55 + .45 * t / (tones - 1)).map(Math.round) + ")";
     this.inks = Array.from({ length: tones }, (_, t) => ink(t));
   }
 

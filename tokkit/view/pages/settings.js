@@ -68,6 +68,12 @@ function priceChoice(name, prices, model, price) {
 function headOf(set, nBytes, { context, prices, model, price: choosePrice, remove }) {
   const head = document.createElement("div");
   head.append(line("strong", shown(set.name)));
+  if (remove) {
+    const button = line("button", "\u00d7");
+    button.type = "button", button.setAttribute("aria-label", "Remove " + shown(set.name));
+    button.addEventListener("click", remove);
+    head.append(button);
+  }
   if (set.error) head.append(line("span", shown(set.error).replace(/\u2423/g, " "), "failed"));
   else {
     head.append(line("span", counted(set.n, "token"), "number"));
@@ -81,12 +87,6 @@ function headOf(set, nBytes, { context, prices, model, price: choosePrice, remov
         : line("span", part, "number"));
       if (over > 0) head.append(line("span", "the first " + counted(set.fits, "byte") + " fit", "number"));
     }
-  }
-  if (remove) {
-    const button = line("button", "\u00d7");
-    button.type = "button", button.setAttribute("aria-label", "Remove " + shown(set.name));
-    button.addEventListener("click", remove);
-    head.append(button);
   }
   return head;
 }

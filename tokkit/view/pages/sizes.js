@@ -36,7 +36,7 @@ function table() {
       return made("td", "number", point ? roundly(point[1]) : "\u2013");
     }))));
   return made("div", "scrolls", made("table", "", made("caption", "", "All numbers"),
-    head("model", "vocabulary", ...data.series.map(([title]) => title.toLowerCase())), ...rows));
+    head(1, "model", "vocabulary", ...data.series.map(([title]) => title.toLowerCase())), ...rows));
 }
 
 report.append(legend(data.models), made("div", "charts", ...data.series.map(([title, lines]) => {

@@ -27,7 +27,7 @@ function tokensAt(k) {
   if (rounds) return rounds[k].cut.map(token => [token, false]);
   return data.words.flatMap(word => {
     const [made, fresh] = (word.cuts ? matchedAt : wordAt)(word, k);
-    return made.map((token, i) => [token, fresh.has(i)]);
+    return made.map((token, i) => [token, fresh.has(i), word.cuts && !i]);
   });
 }
 
@@ -49,7 +49,8 @@ function counts() {
 }
 
 function curve() {
-  const wide = canvas.clientWidth, high = canvas.clientHeight, top = sizes.reduce((a, b) => Math.max(a, b), 1);
+  const wide = element("plot").clientWidth, high = element("plot").clientHeight;
+  const top = sizes.reduce((a, b) => Math.max(a, b), 1);
   const x = k => 6 + (wide - 12) * k / (n || 1), y = size => high - 6 - (high - 12) * size / top;
   fit(canvas, pen, wide, high);
   pen.strokeStyle = colour("--focus"), pen.lineWidth = 2;
@@ -78,7 +79,7 @@ function done() {
       more > 0 && pruned.length ? [row("\u2026", "")] : []);
   }
   const from = Math.max(0, at - listed);
-  element("latest").textContent = "The last merges";
+  element("latest").textContent = at ? "The last merges" : "No merge is done yet";
   list.start = from + 1;
   return data.merges.slice(from, at).map(([left, right, count, score]) => row(shown(left) + " + " + shown(right),
     count.toLocaleString("en") + "\u00d7" + (score === null ? "" : ", score " + score)));
@@ -99,11 +100,12 @@ function said() {
 
 function show(k) {
   at = Math.max(0, Math.min(n, k)), slider.value = at;
-  const nodes = tokensAt(at).map(([token, isNew], k) => {
+  // Words of longest matches have no spaces of their own.
+  const nodes = tokensAt(at).flatMap(([token, isNew, isApart], k) => {
     const node = document.createElement("span");
     node.textContent = toRead(textOfHex(token), true);
     node.className = "c" + (k % 6 + 1) + (isNew ? " new" : "");
-    return node;
+    return isApart ? [" ", node] : [node];
   });
   room.replaceChildren(...nodes);
   list.replaceChildren(...done());

@@ -115,7 +115,7 @@ function pathsOf({ pieces, best, n }) {
     node.style.width = (end - start) * perCharacter - 4 + "px";
     node.style.setProperty("--chance", 100 * chance + "%");
     node.title = shown(text) + ": score " + score + ", in " + percentOf(chance) + " of what is drawn";
-    node.append(part("small", "", " " + (chance < .0005 ? "<0.1 %" : percentOf(chance))));
+    node.append(part("small", "", " " + (chance < .0005 ? "\u2248 0" : percentOf(chance))));
     drawn.append(node);
   });
   drawn.style.width = n * perCharacter + "px", drawn.style.height = rows.length * perRow + "px";
