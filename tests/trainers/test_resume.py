@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tokkit.corpus.count_merge import Spills
 from tokkit.errors import CorpusError, FormatError, OptionError, TokkitError
 from tokkit.trainers import CountFiles, build_counts, resumable, train
 from tokkit.trainers.state_file import StateFile
@@ -161,6 +162,31 @@ def test_words_and_positions_in_mapped_files_give_equal_bytes(
     with pytest.raises(OSError, match="no room to map words"):
         train(corpus, **options)
     train(corpus, **{**options, "max_memory": 1 << 30})
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@every_training
+def test_a_text_whose_words_exceed_the_bound_is_counted_in_files(
+    name: str, threads: int, corpus: str, wholes: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if TRAININGS[name].get("model") == "bpe":
+        return  # whose words are in the order of the text
+    spilled: list[int] = []
+    add = Spills.add
+    monkeypatch.setattr(Spills, "add", lambda self, table: (spilled.append(len(table)), add(self, table)))
+    monkeypatch.setattr("tokkit.trainers.bounded_counts.MIN_MEMORY", 1)
+    monkeypatch.setattr("tokkit.trainers.counts.MAX_RAW_BYTES", 1)
+    monkeypatch.setattr("tokkit.corpus.count_merge.MAX_RUNS", 3)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    texts = text().splitlines(keepends=True)
+    made = train(iter(texts), max_memory=1, threads=threads, vocab_size=SIZES[name], **TRAININGS[name])
+    assert made.fingerprint() == wholes[name]
+    assert spilled, "a table was full"
+    assert not os.listdir(tmp_path), "and nothing is left"
+    many = (f"{word} {number}\n" for number in range(9000) for word in texts[number % 9].split() if word.strip())
+    with pytest.raises(CorpusError, match="not UTF-8"):
+        train((line.encode() if n < 8000 else b"\xff" for n, line in enumerate(many)), max_memory=1)
+    assert not os.listdir(tmp_path)
 
 
 @every_training

@@ -134,8 +134,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     type=options.Bytes(),
     metavar="SIZE",
     show_default="no bound",
-    help="bbpe, wordpiece, unigram, sp-bpe: keep distinct words and their places in mapped files in TMPDIR if they "
-    "need more, as 4GB. bpe: an error then.",
+    help="bbpe, wordpiece, unigram, sp-bpe: count text in files in TMPDIR, and keep distinct words and "
+    "their places in mapped files there, if they need more, as 4GB. bpe: an error then.",
 )
 @click.option(
     "--score",

@@ -14,6 +14,7 @@ from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.errors import CorpusError, OptionError
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
+from tokkit.trainers.bounded_counts import bounded_words
 from tokkit.trainers.count_files import CountedShard, build_counts, merge_counts, prune_counts
 from tokkit.trainers.count_source import CountFiles
 from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
@@ -137,7 +138,7 @@ def train(
     workers = 1 if getattr(training, "in_order", False) else thread_count(threads)
     with Reporter(progress) as report:
         count = training.counter()
-        sampled = getattr(training, "sampled", None)
+        sampled, bound = getattr(training, "sampled", None), getattr(training, "max_memory", None)
         if getattr(training, "state", None) is not None:
             object.__setattr__(training, "source", identity(source, unit=unit, field=field, input_errors=input_errors))
         if getattr(training, "resumes", False):
@@ -160,7 +161,12 @@ def train(
             corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
             read = corpus if sampled is None else sampled(corpus)
             try:
-                counts = WordCounts() if count is None else count_words(read, count, threads=workers, report=report)
+                if count is None:
+                    counts = WordCounts()
+                elif bound is not None and training.counting() is not None:
+                    counts = bounded_words(read, count, training, bound, threads=workers, report=report)
+                else:
+                    counts = count_words(read, count, threads=workers, report=report)
             except OverflowError as error:
                 raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
         made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]

@@ -30,7 +30,8 @@ class Resumable:
     iterator or a table. Where models merge, a training that has ended goes on to a larger vocab_size too.
 
     If words and the places of pairs or pieces need more than `max_memory` bytes, they are kept in mapped files in the
-    folder for temporary files (TMPDIR), which the system writes out where memory is short. The result is the same.
+    folder for temporary files (TMPDIR), which the system writes out where memory is short. Words of a text that take
+    more while they are counted are sorted and written there too. The result is the same.
     """
 
     state: str | os.PathLike[str] | None = None
