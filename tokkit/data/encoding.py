@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tokkit.corpus import id_writers, paths
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
@@ -103,16 +103,22 @@ def encode_shards(
     encoder = tokenizer.file_encoder(
         special=special, threads=threads, input_errors=input_errors, narrow=width == "uint16"
     )
-    made = []
-    for number, shard in enumerate(given):
-        if progress is not None:
-            progress("encode", number, len(given))
-        place, key = keys(shard, how)
-        name = f"{os.path.basename(shard)}.{place}"
-        stem = os.path.join(folder, name)
-        done = os.path.exists(stem + manifest.RECORD)
-        record = manifest.read_json(stem + manifest.RECORD) if done else {}
-        if not (done := manifest.is_done(folder, record, key)):
+    made: list[tuple[str, Future[dict[str, Any]], bool]] = []
+    # Digests that need the whole file are made while the next shard is encoded.
+    with ThreadPoolExecutor(1) as finishing:
+        for number, shard in enumerate(given):
+            if progress is not None:
+                progress("encode", number, len(given))
+            place, key = keys(shard, how)
+            name = f"{os.path.basename(shard)}.{place}"
+            stem = os.path.join(folder, name)
+            done = os.path.exists(stem + manifest.RECORD)
+            record = manifest.read_json(stem + manifest.RECORD) if done else {}
+            if done := manifest.is_done(folder, record, key):
+                ready: Future[dict[str, Any]] = Future()
+                ready.set_result(record)
+                made.append((shard, ready, False))
+                continue
             corpus = Corpus([shard], unit=unit, field=field, errors=input_errors)
             source = DocumentEncoder(encoder, shard, corpus, width, first, last)
             seed = None if shuffle is None else [shuffle, *os.fsencode(os.path.basename(shard))]
@@ -124,15 +130,27 @@ def encode_shards(
                         source.write(rearranged)
                         _write(writer, rearranged.chunks(pack, seq_len, padding, seed))
             counts = {"tokens": writer.n_ids, "documents": source.documents, "bytes": source.n_bytes}
-            files = manifest.files_record(writer.files, writer.digests)
-            record = {"shard": shard, "name": name, "key": key, **counts, "files": files}
-            manifest.write_json(stem + manifest.RECORD, record)
-        there = tuple(Path(folder, file) for file in record["files"])
-        made.append(EncodedShard(shard, there, record["tokens"], record["documents"], not done))
+            if made:
+                made[-1][1].result()  # no more than one shard waits, and what failed is said before the next
+            record = {"shard": shard, "name": name, "key": key, **counts}
+            made.append((shard, finishing.submit(_recorded, stem, record, writer), True))
+        records = [(shard, ready.result(), encoded) for shard, ready, encoded in made]
     if with_manifest:
         manifest.write(folder, about)
     if progress is not None:
         progress("encode", len(given), len(given))
+    return [
+        EncodedShard(
+            shard, tuple(Path(folder, file) for file in record["files"]), record["tokens"], record["documents"], encoded
+        )
+        for shard, record, encoded in records
+    ]
+
+
+def _recorded(stem: str, record: Mapping[str, Any], writer: Writer) -> dict[str, Any]:
+    """Write the record of a shard whose files are complete, and return it."""
+    made = {**record, "files": manifest.files_record(writer.files, writer.digests)}
+    manifest.write_json(stem + manifest.RECORD, made)
     return made
 
 
