@@ -5,7 +5,6 @@ Facts of the encodings, as tiktoken's registry states them; a test compares the 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -50,4 +49,6 @@ _BY_SHA256 = {
 
 def find(data: bytes) -> Published | None:
     """Return what is known of the published file that has exactly these bytes, or None."""
+    import hashlib  # OpenSSL takes 4 MB, and a tokenizer.json needs none of it
+
     return _BY_SHA256.get(hashlib.sha256(data).hexdigest())

@@ -73,7 +73,9 @@ class CodePoints:
         return (np.searchsorted(self.bounds, points, side="right") & 1).astype(np.bool_)
 
     def _with(self, other: CodePoints, keep: Callable[..., NDArray[np.bool_]]) -> CodePoints:
-        points = np.union1d(self.bounds, other.bounds)
+        # np.union1d would import numpy.ma, which takes a megabyte and 20 ms of the first load.
+        points = np.sort(np.concatenate((self.bounds, other.bounds)))
+        points = points[np.append(points[1:] != points[:-1], True)[: len(points)]]
         member = keep(self.at(points), other.at(points))
         return CodePoints(points[np.flatnonzero(member != np.concatenate(([False], member[:-1])))])
 
