@@ -15,7 +15,7 @@ from tokkit.corpus.shards import keys, refuse_repeats
 from tokkit.data import manifest
 from tokkit.data.documents import DocumentEncoder
 from tokkit.data.rearranging import Rearranged
-from tokkit.data.writers import FORMATS, WRITERS, Chunk, Writer
+from tokkit.data.writers import WRITERS, Chunk, Writer
 from tokkit.definition import is_text
 from tokkit.errors import OptionError
 
@@ -80,8 +80,8 @@ def encode_shards(
     another tokenizer or other options), VocabError, CorpusError and OSError; finished shards stay.
     `with_manifest=False` leaves the manifest to a later call: for processes that share a folder.
     """
-    if format not in FORMATS:
-        raise OptionError(f"format is {format!r}; it must be one of {', '.join(FORMATS)}")
+    if format not in manifest.KINDS:
+        raise OptionError(f"format is {format!r}; it must be one of {', '.join(manifest.KINDS)}")
     _check_packages(format)
     width = _dtype_of(tokenizer, dtype, format)
     first, last = _id_of(tokenizer, "bos", bos), _id_of(tokenizer, "eos", eos)

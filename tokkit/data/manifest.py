@@ -16,6 +16,8 @@ MANIFEST = "manifest.json"
 RECORD = ".shard.json"
 FORMAT = "tokkit shards"
 VERSION = 1
+KINDS = ("bin", "npy", "megatron", "arrow", "parquet")
+DTYPES = ("uint16", "uint32", "int32")
 
 
 def digest(path: str) -> str:
@@ -106,12 +108,34 @@ def read(folder: str) -> dict[str, Any]:
     if found.get("format") != FORMAT or found.get("version") != VERSION:
         raise FormatError(f"{show(path)} is not a manifest of tokkit encode-shards, version {VERSION}")
     try:
-        shards: Sequence[Mapping[str, Any]] = found["shards"]
-        for shard in shards:
-            wrong = differing(folder, shard["files"])
-            if wrong:
-                raise FormatError(f"{show(path)} disagrees with its files: {wrong}; run tokkit encode-shards again")
-        int(found["tokens"]), str(found["dtype"]), str(found["kind"])
-    except (KeyError, TypeError, AttributeError) as error:
+        _check(found)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise FormatError(f"{show(path)} is malformed: {type(error).__name__} {error}") from None
+    for shard in found["shards"]:
+        wrong = differing(folder, shard["files"])
+        if wrong:
+            raise FormatError(f"{show(path)} disagrees with its files: {wrong}; run tokkit encode-shards again")
     return dict(found)
+
+
+def _check(found: Mapping[str, Any]) -> None:
+    """Raise ValueError, or what a missing or another value leads to, unless a manifest is of readable shards."""
+    shards: Sequence[Mapping[str, Any]] = found["shards"]
+    for shard in shards:
+        for name, about in shard["files"].items():
+            if not name.startswith(shard["name"]) or not isinstance(about["sha256"], str):
+                raise ValueError(f"the file {name!r} of {shard['name']!r}")
+            _number(about["bytes"])
+    for total in ("tokens", "documents", "bytes"):
+        if _number(found[total]) != sum(_number(shard[total]) for shard in shards):
+            raise ValueError(f"{total} are not those of the shards together")
+    if found["kind"] not in KINDS or found["dtype"] not in DTYPES:
+        raise ValueError(f"{found['kind']!r} of {found['dtype']!r}")
+    if found["seq_len"] is not None and _number(found["seq_len"]) < 1:
+        raise ValueError("rows without ids")
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is not a number")
+    return value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -55,10 +56,8 @@ class Tokens:
         path = os.path.join(self.folder, shard["name"] + suffix)
         if not shard["tokens"]:
             return np.zeros(0, dtype=self.dtype)
-        try:
+        with _readable(path):
             ids = np.load(path, mmap_mode="r") if suffix == ".npy" else np.memmap(path, dtype=self.dtype, mode="r")
-        except ValueError as error:
-            raise FormatError(f"{show(path)} cannot be read: {error}") from None
         if ids.shape != (shard["tokens"],) or ids.dtype != self.dtype:
             raise self._disagrees(path, f"has {ids.shape} ids of {ids.dtype}")
         return cast("NDArray[Any]", ids.view(np.ndarray))
@@ -112,11 +111,13 @@ class Tokens:
         if shard not in self._ends:
             stem = os.path.join(self.folder, self.manifest["shards"][shard]["name"])
             path = stem + (".idx" if self.manifest["kind"] == "megatron" else ".ends.npy")
-            try:
+            with _readable(path):
                 ends = megatron_ends(path)[1] if path.endswith(".idx") else np.load(path, mmap_mode="r")
-            except ValueError as error:
-                raise FormatError(f"{show(path)} cannot be read: {error}") from None
-            if len(ends) and (ends[-1] > len(self.shards[shard]) or np.any(np.diff(ends) < 0)):
+            if ends.ndim != 1 or ends.dtype != np.int64:
+                raise self._disagrees(path, f"has {ends.shape} ends of {ends.dtype}")
+            if self.seq_len is None and len(ends) != self.manifest["shards"][shard]["documents"]:
+                raise self._disagrees(path, f"has {len(ends):,} ends")
+            if len(ends) and (ends[-1] > len(self.shards[shard]) or np.any(np.diff(ends, prepend=0) < 0)):
                 raise self._disagrees(path, "has ends that are not in its ids")
             self._ends[shard] = ends
         return self._ends[shard]
@@ -167,3 +168,14 @@ class Tokens:
             segments=segments,
             resume_state=resume_state,
         )
+
+
+@contextlib.contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Raise FormatError for what a malformed file leads to."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # a header of .npy is Python: there are a dozen classes of what may be wrong
+        raise FormatError(f"{show(path)} cannot be read: {error}") from None

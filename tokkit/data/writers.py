@@ -18,7 +18,6 @@ from tokkit.corpus.id_writers import IdWriter
 from tokkit.errors import OptionError
 from tokkit.formats import temporary_files
 
-FORMATS = ("bin", "npy", "megatron", "arrow", "parquet")
 MEGATRON_CODES = {"uint16": 8, "int32": 4}
 """Megatron's numbers for types of ids; it has none for uint32."""
 _MEGATRON_HEAD = struct.Struct("<9sQBQQ")
@@ -188,13 +187,14 @@ def megatron_ends(path: str) -> tuple[str, Ints]:
         head = file.read(_MEGATRON_HEAD.size)
         if len(head) != _MEGATRON_HEAD.size:
             raise ValueError("it ends early")
-        mark, version, code, n, _ = _MEGATRON_HEAD.unpack(head)
+        mark, version, code, n, pointers = _MEGATRON_HEAD.unpack(head)
         names = {code: name for name, code in MEGATRON_CODES.items()}
         if mark != _MEGATRON_MARK or version != 1 or code not in names:
             raise ValueError("it is not an index of Megatron")
+        # No more is asked for than the file has: room for all of it would be taken first.
+        if os.fstat(file.fileno()).st_size != _MEGATRON_HEAD.size + 20 * n + 8 or pointers != n + 1:
+            raise ValueError(f"it has not the size of {n:,} documents")
         lengths = np.frombuffer(file.read(4 * n), dtype="<i4")
-        if len(lengths) != n:
-            raise ValueError("it ends early")
         return names[code], np.cumsum(lengths, dtype=np.int64)
 
 
