@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,22 +60,38 @@ def targets(module: str, names: list[str]) -> Iterator[str]:
         yield f"{module}.{name}" if module == "tokkit" and name in LEVELS else module
 
 
+def name_of(node: ast.expr) -> str:
+    """The last part of a name with dots, "" of another expression."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+@functools.cache
+def parsed(source: str) -> ast.Module:
+    """The tree of a source, which several tests look at."""
+    return ast.parse(source)
+
+
 def executed(node: ast.AST) -> Iterator[ast.AST]:
     """Yield a node and those in it, without what only type checkers read."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")):
-            yield from executed(child)
+    nodes = [node]
+    while nodes:
+        yield (node := nodes.pop())
+        if not isinstance(node, ast.Name | ast.Constant | ast.alias | ast.arg):
+            nodes += (
+                child
+                for child in ast.iter_child_nodes(node)
+                if not (isinstance(child, ast.If) and name_of(child.test) == "TYPE_CHECKING")
+            )
 
 
 def imports_of_python(source: str, package: str) -> Iterator[str]:
     """Yield the modules that a .py or .pyi imports, within functions and by importlib too."""
-    for node in executed(ast.parse(source)):
+    for node in executed(parsed(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield from targets(absolute(node.module, node.level, package), [alias.name for alias in node.names])
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        elif isinstance(node, ast.Call) and name_of(node.func) in ("import_module", "__import__"):
             yield from (arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant))
 
 
@@ -196,7 +213,7 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
     for module, path in paths.items():
         package = module if path.stem == "__init__" else module.rpartition(".")[0]
         arrows[module] = set()
-        for node in executed(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in executed(parsed(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 arrows[module].update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):

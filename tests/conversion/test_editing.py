@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tokkit
+from conftest import LONG
 from sentencepiece_models import by_chance, text_by_chance
 from strategies import adversarial
 from tokkit.conversion import add_tokens, count_ids, extend, merge, prune, remap_embeddings, resize
@@ -70,7 +71,7 @@ def check_pruned(tok: tokkit.Tokenizer, texts: list[str]) -> tuple[tokkit.Tokeni
 def test_what_a_corpus_uses_leaves_its_tokens_as_they_were(name: str, tmp_path: Path) -> None:
     tok = trained(name)
     rng = random.Random(3)
-    for _ in range(3):
+    for _ in range(10 if LONG else 2):
         texts = rng.sample(corpus(), 12)
         small, _ = check_pruned(tok, texts)
         assert small.n_ids < tok.n_ids or name == "char"

@@ -51,7 +51,7 @@ def runs(seed: int, n: int) -> list[str]:
 @pytest.mark.parametrize("name", [*NAMES, *CUSTOM])
 def test_a_divided_word_has_the_ids_of_the_whole_whatever_follows(name: str) -> None:
     divided = 0
-    for seed in range(40 if LONG else 6):
+    for seed in range(40 if LONG else 4):
         vocab = reachable(short_tokens(seed, 40))
         definition = Definition(vocab, BPE(), Split(patterns.resolve(name) if name in NAMES else name))
         engine = tokkit.Tokenizer(definition.with_special_tokens({"<|end|>": 900}))._engine
@@ -65,7 +65,7 @@ def test_a_divided_word_has_the_ids_of_the_whole_whatever_follows(name: str) -> 
             for end in [*ENDS, *map("".join, itertools.product(ENDS[1:], repeat=2))]:
                 whole = engine.encode(utf8 + end.encode(), "all")
                 assert head + engine.encode(utf8[at:] + end.encode(), "all") == whole, (text, at, end)
-    assert divided > 20
+    assert divided > (20 if LONG else 10)
 
 
 @pytest.mark.parametrize("name", ["cl100k", "o200k", "none", r"\w+|\W"])

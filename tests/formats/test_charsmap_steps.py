@@ -51,7 +51,7 @@ def test_steps_do_what_the_longest_rules_do_in_tokenizers_too(name: str) -> None
     file = {"version": "1.0", "added_tokens": [], **parts, "normalizer": spelt, "model": model}
     theirs = tokenizers.Tokenizer.from_str(json.dumps(file)).normalizer
     steps, wanted = Sequence(charsmap_steps.steps_of(MAPS[name]) or ()), sentencepiece(MAPS[name])
-    for k, text in enumerate(texts(MAPS[name], 40_000 if LONG else 4000)):
+    for k, text in enumerate(texts(MAPS[name], 40_000 if LONG else 1500)):
         assert theirs.normalize_str(text) == wanted(text), text
         if k % 50 == 0:
             assert steps.normalize_str(text) == wanted(text), text
@@ -60,7 +60,7 @@ def test_steps_do_what_the_longest_rules_do_in_tokenizers_too(name: str) -> None
 @pytest.mark.parametrize("name", MAPS)
 def test_the_core_finds_the_longest_rule_at_each_place(name: str) -> None:
     ours, wanted = LongestRules(MAPS[name]), sentencepiece(MAPS[name])
-    for text in texts(MAPS[name], 2000):
+    for text in texts(MAPS[name], 10_000 if LONG else 1500):
         assert ours.normalize_str(text) == wanted(text), text
 
 

@@ -39,13 +39,13 @@ def test_a_million_distinct_words_do_not_make_the_cache_grow_for_ever(
     make_tokenizer: Callable[..., tokkit.Tokenizer],
 ) -> None:
     tok = make_tokenizer("rank", "cl100k")
-    for first in range(0, 1_200_000, 20_000):
+    for first in range(0, 800_000, 20_000):
         tok.encode_to_numpy(distinct_words(first, 20_000))
         info = tok.cache_info()
         assert info["words"] - info["own_words"] <= info["max_words"] * info["workers"]
-    assert info["misses"] > 1_000_000
+    assert info["misses"] > 1.3 * info["max_words"]
     before = resident()
-    for first in range(1_200_000, 1_800_000, 20_000):
+    for first in range(800_000, 1_100_000, 20_000):
         tok.encode_to_numpy(distinct_words(first, 20_000))
     assert resident() - before < 8 << 20
     assert tok.cache_info()["bytes"] < 128 << 20
