@@ -10,6 +10,7 @@ import struct
 import tempfile
 import time
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -289,7 +290,8 @@ def test_a_broken_state_is_named_wherever_it_is_broken(name: str, tmp_path: Path
 def test_a_state_that_somebody_made_up_is_refused_or_trained_from(name: str, tmp_path: Path) -> None:
     """Its checksum is right, and its numbers are anything: nothing may be read or written beyond the arrays."""
     state = tmp_path / "state"
-    words = {word: text().split().count(word) for word in text(n=60).split()}
+    counts = Counter(text().split())
+    words = {word: counts[word] for word in text(n=60).split()}
     size = {"bbpe": 270, "bbpe with limits": 270, "unigram": 40}.get(name, 60)
     given = {"vocab_size": size, "state": state, **TRAININGS[name]}
     train(words, **given)
