@@ -201,14 +201,23 @@ def test_units_of_a_list_of_merges_merge_to_what_pieces_merge_to(seed: int, isa:
         units.check("".join(rng.choices(alphabet, k=rng.randint(64, 200))), isa)
 
 
+@pytest.fixture(scope="module")
+def published_units(load_tiktoken: Callable[[str], tiktoken.Encoding]) -> Callable[[str], Units]:
+    @cache
+    def made(name: str) -> Units:
+        theirs = load_tiktoken(name)
+        pattern = PATTERNS.get(name.removesuffix("_base"), R50K)
+        return Units(theirs._mergeable_ranks, pattern, merge=theirs._encode_single_piece)
+
+    return made
+
+
 @pytest.mark.parametrize("isa", VECTOR)
 @pytest.mark.parametrize("name", PUBLISHED if LONG else [name for name in PUBLISHED if name != "p50k_base"])
 def test_units_of_a_published_vocabulary_merge_to_what_its_pieces_merge_to(
-    load_tiktoken: Callable[[str], tiktoken.Encoding], name: str, isa: str
+    load_tiktoken: Callable[[str], tiktoken.Encoding], published_units: Callable[[str], Units], name: str, isa: str
 ) -> None:
-    theirs = load_tiktoken(name)
-    pattern = PATTERNS.get(name.removesuffix("_base"), R50K)
-    units = Units(theirs._mergeable_ranks, pattern, merge=theirs._encode_single_piece)
+    theirs, units = load_tiktoken(name), published_units(name)
     texts = [*grown_texts(19, 600 if LONG else 12), *(adversarial(seed, 3000) for seed in range(60 if LONG else 1))]
     rng = random.Random(23)
     for first, last in ((0x3041, 0x30FF), (0x4E00, 0x9FA5), (0xAC00, 0xD7A3), (0x4E00, 0x4FFF)):
