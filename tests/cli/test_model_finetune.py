@@ -36,6 +36,11 @@ def test_the_command_writes_models_that_other_commands_take(run: Run) -> None:
     labels = [*tune, "labels.tsv", "--task", "labels", "--epochs", "1"]
     assert run(*labels, "-o", "classifier", "--freeze").exit_code == 0
     assert run("model", "classify", "classifier", "the cat").exit_code == 0
+    adapted = run(*labels, "-o", "adapter", "--lora", "2", "--dropout", "0.1", "--attention-dropout", "0.2")
+    assert adapted.exit_code == 0, adapted.stderr
+    assert run("model", "classify", "adapter", "the cat").exit_code == 0
+    assert run("model", "merge", "base", "adapter", "-o", "merged").exit_code == 0
+    assert run("model", "classify", "merged", "the cat").exit_code == 0
     both = run(*tune, "pairs.jsonl", "-o", "other", "--freeze")
     assert both.exit_code == 1
     assert "--freeze is for --task labels" in both.stderr

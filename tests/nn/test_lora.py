@@ -8,27 +8,39 @@ import numpy as np
 import pytest
 
 from nn.test_grad import SHAPES, learner, texts
-from nn.test_grad_encoder import IDS, STARTS, config
+from nn.test_grad_encoder import IDS, LABELS, MASKED, STARTS, config
 from nn.test_grad_encoder import learner as encoder_learner
 from tokkit.errors import OptionError
-from tokkit.nn.grad import CausalLM, LoraOptions, SentencePairs, with_lora
+from tokkit.nn.grad import CausalLM, LoraOptions, MaskedLM, SentencePairs, TextClassifier, with_lora
 from tokkit.nn.grad.layers import joined_name
 
 QKV = [f"layers.0.attention.{part}" for part in "qkv"]
 
 
+ENCODERS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "encoder": (SentencePairs, {}), "masked": (MaskedLM, {}), "classifier": (TextClassifier, {"n_labels": 3}),
+}  # fmt: skip
+LEARNT = {"classifier": ("dense.weight", "dense.bias", "out.weight", "out.bias")}
+"""Weights that learn beside adapters."""
+
+
 def adapted(kind: str, places: dict[str, list[str]], rank: int = 2) -> tuple[Any, Any]:
     """A model, and the same with adapters that change it."""
-    whole = encoder_learner(SentencePairs) if kind == "encoder" else learner(kind)
+    of, more = ENCODERS.get(kind, (None, {}))
+    whole = learner(kind) if of is None else encoder_learner(of, **more)
     shapes = {name: weight.shape for name, weight in whole.parameters.items()}
-    parameters = with_lora(shapes, whole.parameters, places, LoraOptions(rank=rank, alpha=3.0), seed=1)
-    if kind == "encoder":
-        return whole, SentencePairs(config(), parameters=parameters)
+    options = LoraOptions(rank=rank, alpha=3.0)
+    parameters = with_lora(shapes, whole.parameters, places, options, seed=1, learnt=LEARNT.get(kind, ()))
+    if of is not None:
+        return whole, of(config(), parameters=parameters, **more)
     return whole, CausalLM(whole.config, parameters=parameters)
 
 
 def learn(model: Any, kind: str) -> float:
-    return model.forward_backward(IDS, STARTS) if kind == "encoder" else model.forward_backward(texts(3, 9))
+    inputs: dict[str, tuple[Any, ...]] = {
+        "encoder": (IDS, STARTS), "masked": MASKED, "classifier": (IDS, STARTS, LABELS)
+    }  # fmt: skip
+    return model.forward_backward(*inputs.get(kind, (texts(3, 9),)))
 
 
 PLACES = {
@@ -37,13 +49,16 @@ PLACES = {
     "gpt2": {joined_name(QKV): QKV, "layers.1.attention.o": ["layers.1.attention.o"]},
     "encoder": {name: [name] for name in ("layers.0.attention.k", "layers.1.attention.o", "layers.0.feed_forward.up")},
 }  # fmt: skip
+PLACES["masked"] = PLACES["classifier"] = PLACES["encoder"]
 
 
-@pytest.mark.parametrize("kind", [*SHAPES, "encoder"])
+@pytest.mark.parametrize("kind", [*SHAPES, *ENCODERS])
 def test_adapters_begin_as_nothing_and_learn_by_gradients_of_finite_differences(kind: str) -> None:
     whole, model = adapted(kind, PLACES[kind])
     p = model.parameters
-    assert set(p.grads) == {f"{name}.lora_{part}.weight" for name in PLACES[kind] for part in "AB"}
+    assert set(p.grads) == {f"{name}.lora_{part}.weight" for name in PLACES[kind] for part in "AB"} | {
+        *LEARNT.get(kind, ())
+    }
     assert learn(model, kind) == learn(whole, kind)
     p.grad[:] = 0
     p.data[:] = np.random.default_rng(0).normal(0, 0.3, p.data.shape)

@@ -2,6 +2,7 @@
 
 include "nn/floats.pxi"
 include "grad/backward.pxi"
+include "grad/batch_norm.pxi"
 include "grad/optim.pxi"
 
 from tokkit._core.nn cimport team, tk_team_use

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ MANY_STEPS = 1_000_000
         "tokkit model finetune pairs.jsonl --from all-MiniLM-L6-v2 -o my-vectors",
         "tokkit model finetune labelled.tsv --task labels --from all-MiniLM-L6-v2 -o my-classifier --epochs 5",
         "tokkit model finetune labelled.tsv --task labels --freeze --lr 1e-3 --from my-bert -o my-classifier",
+        "tokkit model finetune labelled.tsv --task labels --from my-bert -o my-adapter --lora 8 --lr 1e-3",
         "tokkit model finetune pairs.jsonl --from all-MiniLM-L6-v2 -o my-vectors --resume",
     ),
 )
@@ -45,9 +45,7 @@ MANY_STEPS = 1_000_000
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Train for so long at most.")
 @click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Tokens that are read of a text.")
 @click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=5e-5, help="The highest learning rate.")
-@click.option(
-    "--dropout", type=click.FloatRange(min=0, max=1, max_open=True), default=0.0, help="Share that drops out."
-)
+@options.dropout
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Equal seeds give equal models.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint in the output folder, with the same options.")
 @options.threads
@@ -56,7 +54,8 @@ MANY_STEPS = 1_000_000
 def finetune(
     data: tuple[str, ...], start: str, output: str, task: str, lora: int | None, lora_targets: str,
     freeze: bool, batch: int, epochs: int,
-    steps: int | None, minutes: float | None, max_length: int | None, lr: float, dropout: float, seed: int,
+    steps: int | None, minutes: float | None, max_length: int | None, lr: float, dropout: float,
+    attention_dropout: float | None, seed: int,
     resume: bool, threads: int | None, force: bool, progress: str,
 ) -> None:  # fmt: skip
     """Fine-tune an encoder on DATA: .jsonl files of arrays or objects, or .tsv files without a heading.
@@ -83,14 +82,10 @@ def finetune(
     refuse_inputs([output, *(Path(output) / name for name in ("config.json", "model.safetensors"))], given())
     chosen = pipeline.FineTuneOptions(
         batch=batch, epochs=epochs, steps=steps or (MANY_STEPS if minutes else 0), lr=lr, dropout=dropout,
-        seconds=None if minutes is None else 60 * minutes, seed=seed, freeze=freeze, max_length=max_length,
+        attention_dropout=attention_dropout, seconds=None if minutes is None else 60 * minutes, seed=seed,
+        freeze=freeze, max_length=max_length,
     )  # fmt: skip
-    run: Callable[..., TrainedModel] = pipeline.train_classifier
-    adapters = lora_options(lora, lora_targets)
-    if task == "pairs":
-        run = functools.partial(pipeline.train_pairs, lora=adapters)
-    elif adapters is not None:
-        raise OptionError("--lora is for --task pairs")
+    run: Callable[..., TrainedModel] = pipeline.train_pairs if task == "pairs" else pipeline.train_classifier
     with Progress(progress) as shown:
 
         def tell(now: TrainingProgress) -> None:
@@ -98,8 +93,8 @@ def finetune(
 
         try:
             made = run(
-                list(data), output, model=start, options=chosen, resume=resume, overwrite=force, threads=threads,
-                progress=tell,
+                list(data), output, model=start, lora=lora_options(lora, lora_targets), options=chosen,
+                resume=resume, overwrite=force, threads=threads, progress=tell,
             )  # fmt: skip
         except KeyboardInterrupt:
             errors.note(f"the same command with --resume goes on if {show(output)} has a checkpoint")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -55,9 +54,7 @@ MANY_STEPS = 1_000_000
 )
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Train for so long at most.")
 @click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=1e-3, help="The highest learning rate.")
-@click.option(
-    "--dropout", type=click.FloatRange(min=0, max=1, max_open=True), default=0.0, help="Share that drops out."
-)
+@options.dropout
 @click.option(
     "--precision", type=click.Choice(["fp32", "bf16"]), default="fp32",
     help="What is multiplied: float32, or numbers rounded to bfloat16 (the weights stay float32).",
@@ -71,7 +68,8 @@ def train(
     corpus: tuple[str, ...], output: str, tokenizer: str | None, vocab_size: int, shape: str, start: str | None,
     lora: int | None, lora_targets: str,
     context: int, batch: int, steps: int | None, minutes: float | None, lr: float, dropout: float,
-    precision: str, seed: int, resume: bool, threads: int | None, force: bool, progress: str,
+    attention_dropout: float | None, precision: str, seed: int, resume: bool, threads: int | None, force: bool,
+    progress: str,
 ) -> None:  # fmt: skip
     """Train a causal language model on CORPUS: text files, folders and globs; each file is a document.
 
@@ -85,7 +83,6 @@ def train(
     from tokkit import pipeline
     from tokkit.cli import errors
     from tokkit.cli.inputs import given, load
-    from tokkit.errors import OptionError
     from tokkit.escaping import show
     from tokkit.formats.files import refuse_inputs
     from tokkit.pipeline.lm_folders import WRITTEN
@@ -95,22 +92,17 @@ def train(
 
     chosen = pipeline.LMOptions(
         context=context, batch=batch, steps=steps or (MANY_STEPS if minutes else 1000), lr=lr, dropout=dropout,
-        precision=precision, seconds=None if minutes is None else 60 * minutes, seed=seed,
+        attention_dropout=attention_dropout, precision=precision,
+        seconds=None if minutes is None else 60 * minutes, seed=seed,
     )  # fmt: skip
-    adapters = lora_options(lora, lora_targets)
-    run: Callable[..., TrainedModel] = pipeline.train_lm
-    if _is_masked(shape, start):
-        if adapters is not None:
-            raise OptionError("--lora is for causal language models, and `tokkit model finetune` of pairs")
-        run = pipeline.train_masked_lm
-    elif adapters is not None:
-        run = functools.partial(pipeline.train_lm, lora=adapters)
+    masked = _is_masked(shape, start)
+    run: Callable[..., TrainedModel] = pipeline.train_masked_lm if masked else pipeline.train_lm
     with Progress(progress) as shown:
         try:
             made = run(
                 list(corpus), output, tokenizer=None if tokenizer is None else load(tokenizer), vocab_size=vocab_size,
-                config=shape, model=start, options=chosen, resume=resume, overwrite=force, threads=threads,
-                progress=lambda now: report(shown, now),
+                config=shape, model=start, lora=lora_options(lora, lora_targets), options=chosen, resume=resume,
+                overwrite=force, threads=threads, progress=lambda now: report(shown, now),
             )  # fmt: skip
         except KeyboardInterrupt:
             errors.note(f"the same command with --resume goes on if {show(output)} has a checkpoint")

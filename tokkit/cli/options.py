@@ -231,6 +231,21 @@ _lora_targets = click.option(
 )
 
 
+_dropout = click.option(
+    "--dropout", type=click.FloatRange(min=0, max=1, max_open=True), default=0.0, help="Share that drops out."
+)
+_attention_dropout = click.option(
+    "--attention-dropout", type=click.FloatRange(min=0, max=1, max_open=True), metavar="P",
+    show_default="what config.json says, if --dropout is above 0",
+    help="Share of the weights of attention that drops out.",
+)  # fmt: skip
+
+
+def dropout(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --dropout and --attention-dropout."""
+    return _dropout(_attention_dropout(command))
+
+
 def lora(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --lora and --lora-targets."""
     return _lora_rank(_lora_targets(command))

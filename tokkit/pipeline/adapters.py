@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,19 +14,23 @@ import numpy as np
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
 from tokkit.formats.safetensors import Tensor, read_safetensors, write_safetensors
-from tokkit.formats.sharded import INDEX, WHOLE, read_model
+from tokkit.formats.sharded import WHOLE, read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.arrays import Floats
-from tokkit.nn.grad import LoraOptions, Parameters
+from tokkit.nn.grad import LoraOptions, Parameters, with_lora
 from tokkit.nn.grad.layers import joined_name
 from tokkit.nn.grad.parameters import Shapes
-from tokkit.pipeline import modules
+from tokkit.pipeline import modules, task_heads
+from tokkit.pipeline.copying import copy_files
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+CLASSIFIER = "classifier_config.json"
+"""What the config.json of the model becomes with an adapter of a classifier: labels have no place in PEFT's files."""
+OF_CLASSIFIERS = "SEQ_CLS"
+"""The task_type of adapters whose files have a head for labels."""
 PREFIX = "base_model.model."
 ATTACHED = {"attention": "qkvo", "feed_forward": ("gate", "up", "down")}
 """The parts of a layer, and their matrices in the order of their rows."""
-COPIED = (".json", ".txt", ".model", ".jinja")
 REFUSED: dict[str, tuple[Any, ...]] = {
     "use_dora": (False, None), "rank_pattern": ({}, None), "alpha_pattern": ({}, None), "bias": ("none", None),
     "lora_bias": (False, None), "trainable_token_indices": (None,), "target_parameters": (None, []),
@@ -45,6 +48,8 @@ class Adapter:
     transposed: bool
     pairs: Mapping[str, tuple[Floats, Floats]]
     replaced: Mapping[str, Tensor]
+    config: Mapping[str, Any] | None
+    """What the model's config.json becomes, given as its own; None: it stays."""
 
 
 def is_adapter(folder: Path) -> bool:
@@ -85,12 +90,26 @@ def read_adapter(folder: str | os.PathLike[str]) -> Adapter:
         pairs[module] = (a, b)
     scale = alpha / rank**0.5 if about.get("use_rslora") else alpha / rank
     base = about.get("base_model_name_or_path")
-    return Adapter(base, scale, bool(about.get("fan_in_fan_out")), pairs, replaced)
+    stated = None
+    if about.get("task_type") == OF_CLASSIFIERS and replaced:
+        stated = modules.read_json(folder / CLASSIFIER, {})
+    return Adapter(base, scale, bool(about.get("fan_in_fan_out")), pairs, replaced, stated)
+
+
+def configured(config: Mapping[str, Any], adapter: Adapter) -> dict[str, Any]:
+    """Return the config.json of a model with an adapter: of a classifier, where the adapter has its head."""
+    if adapter.config is None:
+        return dict(config)
+    without = {key: value for key, value in config.items() if key not in ("id2label", "label2id")}
+    return without | task_heads.of_classifier(config, None) | dict(adapter.config)
 
 
 def merged(tensors: Mapping[str, Tensor], adapter: str | os.PathLike[str]) -> dict[str, Tensor]:
     """Return the tensors of a model with an adapter of a folder added, as float32; FormatError if it does not fit."""
-    found, made, where = read_adapter(adapter), dict(tensors), files.show(Path(adapter) / WEIGHTS)
+    found, where = read_adapter(adapter), files.show(Path(adapter) / WEIGHTS)
+    if found.config is not None:
+        tensors = _as_of_head(tensors, found)
+    made = dict(tensors)
     for module, (a, b) in found.pairs.items():
         name = _name(f"{module}.weight", tensors, where)
         change = np.float32(found.scale) * (b @ a)
@@ -102,6 +121,15 @@ def merged(tensors: Mapping[str, Tensor], adapter: str | os.PathLike[str]) -> di
     for name, tensor in found.replaced.items():
         made[_name(name, tensors, where, missing=name)] = tensor
     return made
+
+
+def _as_of_head(tensors: Mapping[str, Tensor], adapter: Adapter) -> Mapping[str, Tensor]:
+    """Return the tensors by the names that they have in a model with a head, which begin with the encoder's."""
+    for module in adapter.pairs:
+        prefix, _, shorter = module.partition(".")
+        if f"{module}.weight" not in tensors and f"{shorter}.weight" in tensors:
+            return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+    return tensors
 
 
 def _name(wanted: str, tensors: Mapping[str, Tensor], where: str, missing: str | None = None) -> str:
@@ -118,25 +146,69 @@ def _name(wanted: str, tensors: Mapping[str, Tensor], where: str, missing: str |
     return missing
 
 
-def write_adapter(
-    folder: Path, parameters: Parameters, modules_of: Mapping[str, str], options: LoraOptions, *, base: str,
-    task_type: str, transposed: bool,
-) -> None:  # fmt: skip
-    """Write an adapter that learnt, as PEFT does; `modules_of` are our name → the model's name of its matrix."""
-    folder.mkdir(parents=True, exist_ok=True)
-    about = {
-        "peft_type": "LORA", "task_type": task_type, "base_model_name_or_path": base, "r": options.rank,
-        "lora_alpha": options.alpha, "lora_dropout": 0.0, "bias": "none", "fan_in_fan_out": transposed,
-        "target_modules": sorted(modules_of.values()), "modules_to_save": None, "use_rslora": False, "use_dora": False,
-        "rank_pattern": {}, "alpha_pattern": {}, "inference_mode": True, "init_lora_weights": True,
-    }  # fmt: skip
-    made = {
-        f"{PREFIX}{module}.lora_{part}.weight": parameters[f"{name}.lora_{part}.weight"]
-        for name, module in modules_of.items()
-        for part in ("A", "B")
-    }
-    files.write_atomically(folder / CONFIG, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
-    write_safetensors(folder / WEIGHTS, made, {"format": "pt"})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAdapter:
+    """An adapter that learns: its weights among those of the model, which stay, and what its folder is."""
+
+    parameters: Parameters
+    names: Mapping[str, str]
+    """Our name of a matrix that has an adapter → the model's."""
+    options: LoraOptions
+    base: str
+    task_type: str | None
+    transposed: bool
+    saved: Mapping[str, str]
+    """Our name → the file's of weights that learn whole: those of a new head."""
+    config: Mapping[str, Any] | None
+    """As of `Adapter`."""
+
+    @classmethod
+    def of(
+        cls, lora: LoraOptions, shapes: Shapes, weights: Mapping[str, Floats], n_layers: int,
+        source: Callable[[str], tuple[str, str]], *, seed: int, base: str | os.PathLike[str], task_type: str | None,
+        transposed: bool = False, saved: Mapping[str, str] | None = None, config: Mapping[str, Any] | None = None,
+    ) -> NewAdapter:  # fmt: skip
+        """Return one on the targets of `lora`; `source` is as of `places_of`, `base` the folder of the model."""
+        places, names = places_of(shapes, n_layers, lora.targets, source)
+        parameters = with_lora(shapes, weights, places, lora, seed=seed, learnt=saved or ())
+        return cls(
+            parameters=parameters, names=names, options=lora, base=os.path.abspath(base), task_type=task_type,
+            transposed=transposed, saved=saved or {}, config=config,
+        )  # fmt: skip
+
+    def write(self, folder: Path) -> None:
+        """Write the adapter as PEFT does."""
+        # What is in PEFT's own `classifier` is saved with it, whole.
+        heads = {name.rpartition(".")[0] for name in self.saved.values()}
+        heads = {"classifier" if name.startswith("classifier.") else name for name in heads}
+        about: dict[str, Any] = {
+            "peft_type": "LORA", "task_type": self.task_type, "base_model_name_or_path": self.base,
+            "r": self.options.rank, "lora_alpha": self.options.alpha, "lora_dropout": 0.0, "bias": "none",
+            "fan_in_fan_out": self.transposed, "target_modules": sorted(self.names.values()),
+            "modules_to_save": sorted(heads) or None, "use_rslora": False, "use_dora": False, "rank_pattern": {},
+            "alpha_pattern": {}, "inference_mode": True, "init_lora_weights": True,
+        }  # fmt: skip
+        made = {
+            f"{PREFIX}{module}.lora_{part}.weight": self.parameters[f"{name}.lora_{part}.weight"]
+            for name, module in self.names.items()
+            for part in ("A", "B")
+        }
+        made |= {f"{PREFIX}{name}": self.parameters[ours] for ours, name in self.saved.items()}
+        for name, value in ((CONFIG, about), (CLASSIFIER, self.config)):
+            if value is not None:
+                data = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+                files.write_atomically(folder / name, data.encode())
+        write_safetensors(folder / WEIGHTS, made, {"format": "pt"})
+
+
+def written(
+    folder: Path, adapter: NewAdapter | None, begin: Callable[[], object], write: Callable[[], object]
+) -> dict[str, Callable[[], object]]:
+    """Return the `begin` and `write` of a training: those of a whole model, or those of an adapter."""
+    if adapter is None:
+        return {"begin": begin, "write": write}
+    new = adapter
+    return {"begin": lambda: folder.mkdir(parents=True, exist_ok=True), "write": lambda: new.write(folder)}
 
 
 def stated(lora: LoraOptions | None) -> dict[str, Any]:
@@ -178,13 +250,14 @@ def merge_adapter(
     FileExistsError for a folder that is not empty unless `overwrite`; FormatError if the adapter is for another model.
     """
     root, target = Path(model), Path(output)
-    home = modules.read(root).transformer
+    home, found = modules.read(root).transformer, read_adapter(adapter)
     made = merged(read_model(home), adapter)
     if not overwrite and target.exists() and any(target.iterdir()):
         raise FileExistsError(17, "the folder is not empty; give another, or overwrite", files.show(target))
-    for found in sorted(root.rglob("*")):
-        inside = found.relative_to(root)
-        if found.is_file() and found.suffix in COPIED and found.name != INDEX and not inside.parts[0].startswith("."):
-            (target / inside).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(found, target / inside)
-    write_safetensors(target / home.relative_to(root) / WHOLE, made, {"format": "pt"})
+    alone = found.config is not None  # a classifier has no modules after it
+    copy_files(home if alone else root, target, alone=alone)
+    if alone:
+        data = json.dumps(configured(modules.read_json(home / "config.json"), found), indent=1, ensure_ascii=False)
+        files.write_atomically(target / "config.json", (data + "\n").encode())
+    inside = Path() if alone else home.relative_to(root)
+    write_safetensors(target / inside / WHOLE, made, {"format": "pt"})

@@ -11,28 +11,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from tokkit import nn
-from tokkit.errors import CorpusError
+from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.safetensors import write_safetensors
 from tokkit.formats.sharded import WHOLE
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.arrays import Floats, initial
 from tokkit.nn.encoder import TextEncoder
-from tokkit.nn.grad import ClassifierHead, Parameters, TextClassifier
+from tokkit.nn.grad import ClassifierHead, LoraOptions, Parameters, TextClassifier
 from tokkit.nn.grad.text_classifier import head_shapes
 from tokkit.pipeline import training_loop
+from tokkit.pipeline.adapters import OF_CLASSIFIERS, NewAdapter, stated, written
 from tokkit.pipeline.finetuning import EVALUATED, FineTuneOptions
 from tokkit.pipeline.finetuning_data import Batches, Held, Ids, digest, read_labelled, taken
-from tokkit.pipeline.learning_encoders import SavedEncoder, as_floats
+from tokkit.pipeline.learning_encoders import SavedEncoder, as_floats, encoder_adapter
 from tokkit.pipeline.packing import Packed
-from tokkit.pipeline.task_heads import OF_TEXTS
+from tokkit.pipeline.task_heads import OF_TEXTS, of_classifier
 from tokkit.pipeline.training_loop import TrainedModel, TrainingProgress, dropout_seed
 from tokkit.threads import thread_count
-
-CLASSES = {
-    "bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
-    "distilbert": "DistilBert", "electra": "Electra",
-}  # fmt: skip
-"""model_type → how transformers begins the names of its classes."""
 
 
 def train_classifier(
@@ -40,6 +35,7 @@ def train_classifier(
     output: str | os.PathLike[str],
     *,
     model: str | os.PathLike[str],
+    lora: LoraOptions | None = None,
     options: FineTuneOptions | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -55,11 +51,15 @@ def train_classifier(
     `options.freeze` its layers stay, their states are made once, and the head alone learns. `output` is a folder of an
     architecture …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which transformers reads.
 
-    A model that is such a classifier already, with the same labels, goes on with its head. Checkpoints, `resume`,
-    `progress` and errors are those of `train_lm`; CorpusError if there are not two labels.
+    A model that is such a classifier already, with the same labels, goes on with its head. With `lora` the encoder
+    stays, and adapters and the head learn: the folder gets these, as PEFT writes them for SEQ_CLS, and the labels in
+    classifier_config.json, and `load` adds them to the model; see `merge_adapter`. Checkpoints, `resume`, `progress`
+    and errors are those of `train_lm`; CorpusError if there are not two labels.
     """
     options, folder = options or FineTuneOptions(), Path(output)
     training_loop.refuse_full(folder, resume=resume, overwrite=overwrite)
+    if lora is not None and options.freeze:
+        raise OptionError("lora and freeze are given; with lora the encoder stays as it is, and adapters learn")
     texts, names = read_labelled(source)
     found = sorted(set(names))
     if len(found) < 2:
@@ -70,16 +70,23 @@ def train_classifier(
     labels = np.array([head.labels.index(name) for name in names])
     batches = Batches(held.learnt, options.batch, options.seed)
     chosen = options.of(batches)
+    adapter = None
     with limited_threads(thread_count(threads)):
         packed = saved.packed(texts, options.max_length)
-        learner: _Learner = (_FrozenEncoder if options.freeze else _WholeModel)(saved, head, packed, options)
+        if options.freeze:
+            learner: _Learner = _FrozenEncoder(saved, head, packed, options)
+        else:
+            adapter = None if lora is None else head.adapter(lora, options.seed)
+            learner = _WholeModel(saved, head, packed, options, adapter)
     task = _LabelsTask(learner, labels, held, batches, chosen)
     about = head.config()
     training, eval_loss = training_loop.run(
         task, chosen, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
-        made_with={"configuration": about, "options": asdict(chosen), "rows": digest(packed, labels)},
-        begin=lambda: saved.write_start(folder, about), write=lambda: head.write(folder, learner.weights()),
+        made_with={"configuration": about, "options": asdict(chosen) | stated(lora), "rows": digest(packed, labels)},
         progress=progress,
+        **written(
+            folder, adapter, lambda: saved.write_start(folder, about), lambda: head.write(folder, learner.weights())
+        ),
     )  # fmt: skip
     parameters = len(task.parameters.data)
     return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss, task.accuracy)
@@ -106,38 +113,42 @@ class _SavedHead:
         shapes = head_shapes(self.dim, len(self.labels), dense=bool(self._spec.dense))
         made = initial(shapes, seed=seed)
         for name, weight in made.items():
-            stem, _, part = name.partition(".")
-            if stem == "out" and not self._goes_on:
+            if name.startswith("out.") and not self._goes_on:
                 continue
-            for there in (f"{self._names(stem)}.{part}", f"{self._names(stem)}.{part}".removeprefix(self._prefix)):
+            for there in (self._file_name(name), self._file_name(name).removeprefix(self._prefix)):
                 if there in self.saved.tensors and self.saved.tensors[there].shape == weight.shape:
                     made[name] = as_floats(self.saved.tensors[there].float32())
         return made
 
     def config(self) -> dict[str, Any]:
         """Return the config.json of the classifier."""
-        kind = CLASSES[str(self.saved.about["model_type"])]
-        numbered = list(enumerate(self.labels))
-        return dict(self.saved.about) | {
-            "architectures": [f"{kind}ForSequenceClassification"], "problem_type": "single_label_classification",
-            "id2label": {str(i): name for i, name in numbered}, "label2id": {name: i for i, name in numbered},
-        }  # fmt: skip
+        return dict(self.saved.about) | of_classifier(self.saved.about, self.labels)
+
+    def adapter(self, lora: LoraOptions, seed: int) -> NewAdapter:
+        """Return an adapter of the encoder, beside which the head learns."""
+        saved, start = self.saved, self.start(seed)
+        shapes = saved.config.shapes() | {name: weight.shape for name, weight in start.items()}
+        return encoder_adapter(
+            saved.spec, shapes, saved.weights() | start, lora, seed=seed, base=saved.root, task_type=OF_CLASSIFIERS,
+            saved={name: self._file_name(name) for name in start}, config=of_classifier(saved.about, self.labels),
+        )  # fmt: skip
 
     def write(self, folder: Path, weights: Mapping[str, Floats]) -> None:
         """Write all weights as transformers names them."""
         made = {}
         for ours, array in weights.items():
-            stem, _, part = ours.partition(".")
-            is_head = stem in ("dense", "out")
-            made[f"{self._names(stem)}.{part}" if is_head else self._prefix + self.saved.spec.name(ours)] = array
+            is_head = ours.startswith(("dense.", "out."))
+            made[self._file_name(ours) if is_head else self._prefix + self.saved.spec.name(ours)] = array
         write_safetensors(folder / WHOLE, made, {"format": "pt"})
 
     @property
     def _prefix(self) -> str:
         return self.saved.spec.family.prefix
 
-    def _names(self, stem: str) -> str:
-        return self._spec.out if stem == "out" else self._spec.dense[0]
+    def _file_name(self, ours: str) -> str:
+        """Return the file's name of a weight of the head."""
+        stem, _, part = ours.partition(".")
+        return f"{self._spec.out if stem == 'out' else self._spec.dense[0]}.{part}"
 
 
 class _Learner(Protocol):
@@ -156,10 +167,15 @@ class _Learner(Protocol):
 
 
 class _WholeModel:
-    def __init__(self, saved: SavedEncoder, head: _SavedHead, packed: Packed, options: FineTuneOptions) -> None:
+    def __init__(
+        self, saved: SavedEncoder, head: _SavedHead, packed: Packed, options: FineTuneOptions,
+        adapter: NewAdapter | None,
+    ) -> None:  # fmt: skip
         self._model = TextClassifier(
-            saved.config, saved.weights() | head.start(options.seed), n_labels=len(head.labels),
+            saved.config, None if adapter else saved.weights() | head.start(options.seed), n_labels=len(head.labels),
             activation=head.activation, dropout=options.dropout,
+            attention_dropout=options.attention_dropout_of(saved.about),
+            parameters=adapter.parameters if adapter else None,
         )  # fmt: skip
         self.parameters, self._packed = self._model.parameters, packed
 

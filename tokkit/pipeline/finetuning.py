@@ -12,9 +12,9 @@ import numpy as np
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float, as_int
-from tokkit.nn.grad import LoraOptions, Parameters, SentencePairs, with_lora
-from tokkit.pipeline import adapters, training_loop
-from tokkit.pipeline.adapters import stated
+from tokkit.nn.grad import LoraOptions, Parameters, SentencePairs
+from tokkit.pipeline import training_loop
+from tokkit.pipeline.adapters import stated, written
 from tokkit.pipeline.finetuning_data import Batches, Held, Ids, digest, read_rows, taken
 from tokkit.pipeline.learning_encoders import SavedEncoder
 from tokkit.pipeline.packing import Packed
@@ -95,37 +95,21 @@ def train_pairs(
         packed = saved.packed([row[i] for i in range(len(rows[0])) for row in rows], options.max_length)
     batches = Batches(held.learnt, options.batch, options.seed, [frozenset(row) for row in rows])
     chosen = options.of(batches)
-    parameters, names = None, dict[str, str]()
-    if lora is not None:
-        shapes, spec = saved.config.shapes(), saved.spec
-        places, names = adapters.places_of(
-            shapes, spec.config.n_layers, lora.targets, lambda ours: (spec.name(ours), "")
-        )
-        parameters = with_lora(shapes, saved.weights(), places, lora, seed=options.seed)
+    adapter = None if lora is None else saved.adapter(lora, options.seed)
     learner = SentencePairs(
-        saved.config, saved.weights() if parameters is None else None, parameters=parameters, pooling=saved.pooling,
-        scale=options.scale, dropout=options.dropout,
+        saved.config, saved.weights() if adapter is None else None, pooling=saved.pooling, scale=options.scale,
+        dropout=options.dropout, attention_dropout=options.attention_dropout_of(saved.about),
+        parameters=None if adapter is None else adapter.parameters,
     )  # fmt: skip
-
-    def begin() -> None:
-        if lora is None:
-            saved.write_start(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-
-    def write() -> None:
-        if lora is None:
-            saved.write_model(folder, task.parameters)
-        else:
-            adapters.write_adapter(
-                folder, task.parameters, names, lora, base=os.path.abspath(model), task_type="FEATURE_EXTRACTION",
-                transposed=False,
-            )  # fmt: skip
 
     task = _PairsTask(learner, packed, len(rows), held, batches, chosen)
     training, eval_loss = training_loop.run(
         task, chosen, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
         made_with={"model": saved.about, "options": asdict(chosen) | stated(lora), "rows": digest(packed)},
-        begin=begin, write=write, progress=progress,
+        progress=progress,
+        **written(
+            folder, adapter, lambda: saved.write_start(folder), lambda: saved.write_model(folder, task.parameters)
+        ),
     )  # fmt: skip
     with limited_threads(thread_count(threads)):
         accuracy = task.accuracy()

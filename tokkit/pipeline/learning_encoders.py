@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +15,17 @@ from numpy.typing import NDArray
 from tokkit.errors import OptionError
 from tokkit.formats import files
 from tokkit.formats.safetensors import Tensor, Tensors, write_safetensors
-from tokkit.formats.sharded import INDEX, WHOLE, read_model
+from tokkit.formats.sharded import WHOLE, read_model
 from tokkit.loading import load as load_tokenizer
 from tokkit.nn import current_threads
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
-from tokkit.nn.grad import EncoderConfig
+from tokkit.nn.grad import EncoderConfig, LoraOptions
+from tokkit.nn.grad.parameters import Shapes
 from tokkit.nn.grad.sentence_pairs import POOLINGS
 from tokkit.pipeline import families, modules
+from tokkit.pipeline.adapters import NewAdapter
+from tokkit.pipeline.copying import copy_files
 from tokkit.pipeline.encoder_loading import AnySpec
 from tokkit.pipeline.families import EncoderSpec
 from tokkit.pipeline.packing import Packed, Packer
@@ -31,10 +35,6 @@ from tokkit.tokenizer import Tokenizer
 LEARNT = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
 """Types of encoders whose layers learn."""
 CONFIG = "config.json"
-COPIED = (".json", ".txt", ".model", ".jinja")
-"""The ends of the names of files that are copied beside new weights."""
-OF_SENTENCES = ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json")
-"""Files of a folder of sentence-transformers that a classifier has not."""
 NO_LIMIT = 1 << 31
 
 
@@ -59,6 +59,22 @@ def as_floats(array: NDArray[Any]) -> Floats:
     if array.dtype == np.uint16:
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return np.array(array, dtype=np.float32)
+
+
+def encoder_adapter(
+    spec: EncoderSpec, shapes: Shapes, weights: Mapping[str, Floats], lora: LoraOptions, *, seed: int,
+    base: str | os.PathLike[str], task_type: str | None, saved: Mapping[str, str] | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> NewAdapter:  # fmt: skip
+    """Return an adapter on an encoder; of a model with a head, names begin as in its files.
+
+    `saved` are our name → the file's of weights that learn whole, and are saved beside the adapter.
+    """
+    prefix = "" if task_type == "FEATURE_EXTRACTION" else spec.family.prefix
+    return NewAdapter.of(
+        lora, shapes, weights, spec.config.n_layers, lambda ours: (prefix + spec.name(ours), ""), seed=seed, base=base,
+        task_type=task_type, saved=saved, config=config,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +130,13 @@ class SavedEncoder:
         """Return the encoder's weights by our names."""
         return encoder_weights(self.tensors, self.spec, files.show(self.home))
 
+    def adapter(self, lora: LoraOptions, seed: int) -> NewAdapter:
+        """Return an adapter of the encoder alone, whose weights stay."""
+        return encoder_adapter(
+            self.spec, self.config.shapes(), self.weights(), lora, seed=seed, base=self.root,
+            task_type="FEATURE_EXTRACTION",
+        )  # fmt: skip
+
     def packed(self, texts: Sequence[str], max_length: int | None) -> Packed:
         """Return texts as the model reads them, of `max_length` tokens at most."""
         if max_length is not None and not 1 <= as_int("max_length", max_length) <= self.limit:
@@ -124,16 +147,7 @@ class SavedEncoder:
     def write_start(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
         """Copy what is not a weight; with `about`, a configuration of its own, the transformer's files alone."""
         source = self.root if about is None else self.home
-        folder.mkdir(parents=True, exist_ok=True)
-        for found in sorted(source.rglob("*")):
-            inside = found.relative_to(source)
-            if not found.is_file() or found.suffix not in COPIED or any(part.startswith(".") for part in inside.parts):
-                continue
-            if about is not None and (len(inside.parts) > 1 or found.name in OF_SENTENCES):
-                continue
-            if found.name != INDEX:
-                (folder / inside).parent.mkdir(parents=True, exist_ok=True)
-                files.write_atomically(folder / inside, found.read_bytes())
+        copy_files(source, folder, alone=about is not None)
         made = dict(self.about if about is None else about)
         for key in ("torch_dtype", "dtype"):
             if key in made:

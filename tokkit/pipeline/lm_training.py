@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.errors import OptionError
-from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
-from tokkit.nn.grad import CausalLM, LoraOptions, Parameters, with_lora
+from tokkit.nn.grad import CausalLM, LoraOptions, Parameters
 from tokkit.nn.grad.causal_lm import weight_shapes
 from tokkit.nn.grad.tape import is_bf16
-from tokkit.pipeline import adapters, lm_folders, modules, training_loop
-from tokkit.pipeline.decoder_families import DecoderSpec
+from tokkit.pipeline import lm_folders, modules, training_loop
+from tokkit.pipeline.adapters import NewAdapter, stated, written
 from tokkit.pipeline.lm_data import TrainingText
 from tokkit.pipeline.training_loop import TrainedModel, TrainingOptions, TrainingProgress, dropout_seed
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers import train
+
+NO_MODEL = "lora is for a model that there is; give its folder, model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +30,10 @@ class LMOptions(TrainingOptions):
     Each step learns `batch` texts of `context` tokens, in `accumulate` parts that are in memory one after another.
     There are `steps` of them, or fewer if `seconds` are over before, by which the learning rate then falls. It rises to
     `lr` over `warmup` steps, and falls to a tenth of it by half a cosine. `weight_decay`, `max_norm` and `betas` are
-    those of `AdamW`, `dropout` and `precision` those of `CausalLM`. With an `average` above 0, what is evaluated and
-    written is the average of the weights by that decay. One `seed` gives one model, for any number of threads, unless
-    `seconds` are given.
+    those of `AdamW`, `dropout` and `precision` those of `CausalLM`. Of the weights of attention the share
+    `attention_dropout` drops out; None is what config.json states if `dropout` is above 0, and else 0. With an
+    `average` above 0, what is evaluated and written is the average of the weights by that decay. One `seed` gives one
+    model, for any number of threads, unless `seconds` are given.
     """
 
     context: int = 256
@@ -94,8 +96,8 @@ def train_lm(
     if model is None:
         about = lm_folders.config_of(config, tokenizer, options.context)
     else:
-        stated = modules.read_json(Path(model) / "config.json")
-        about = lm_folders.completed(stated, tokenizer, options.context)
+        told = modules.read_json(Path(model) / "config.json")
+        about = lm_folders.completed(told, tokenizer, options.context)
     spec = lm_folders.spec_of(about, options.context)
     if model is not None:
         weights = lm_folders.read_weights(Path(model), spec)
@@ -104,49 +106,38 @@ def train_lm(
         source, tokenizer, context=options.context, end=None if end is None else tokenizer.special_tokens[end],
         share=options.held_out, field=field, threads=threads,
     )  # fmt: skip
-    if lora is None:
-        learner = CausalLM(
-            spec.config, weights, seed=options.seed, dropout=options.dropout, precision=options.precision
+    adapter = None
+    if lora is not None:
+        if weights is None or model is None:
+            raise OptionError(NO_MODEL)
+        prefix = spec.family.prefixes[0]
+
+        def source_of(ours: str) -> tuple[str, str]:
+            name, part = spec.source(ours)
+            return prefix + name, part
+
+        adapter = NewAdapter.of(
+            lora, weight_shapes(spec.config, weights), weights, spec.config.layers.n_layers, source_of,
+            seed=options.seed, base=model, task_type="CAUSAL_LM", transposed=spec.family.transposed,
         )  # fmt: skip
-    elif weights is None or model is None:
-        raise OptionError("lora is for a model that there is; give its folder, model")
-    else:
-        learner, names = _adapted(spec, weights, lora, options)
+    learner = CausalLM(
+        spec.config, weights if adapter is None else None, seed=options.seed, dropout=options.dropout,
+        attention_dropout=options.attention_dropout_of(about), precision=options.precision,
+        parameters=None if adapter is None else adapter.parameters,
+    )  # fmt: skip
     task = _CausalTask(learner, text, options)
-
-    def begin() -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        if lora is None:
-            lm_folders.write_start(folder, about, tokenizer)
-
-    def write() -> None:
-        if lora is None or model is None:
-            lm_folders.write_model(folder, task.parameters, spec)
-        else:
-            adapters.write_adapter(
-                folder, task.parameters, names, lora, base=os.path.abspath(model), task_type="CAUSAL_LM",
-                transposed=spec.family.transposed,
-            )  # fmt: skip
 
     training, eval_loss = training_loop.run(
         task, options, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
-        made_with={"configuration": about, "options": asdict(options) | adapters.stated(lora), "text": text.digest},
-        begin=begin, write=write, progress=progress,
+        made_with={"configuration": about, "options": asdict(options) | stated(lora), "text": text.digest},
+        progress=progress,
+        **written(
+            folder, adapter, lambda: lm_folders.write_start(folder, about, tokenizer),
+            lambda: lm_folders.write_model(folder, task.parameters, spec),
+        ),
     )  # fmt: skip
     parameters = len(task.parameters.data)
     return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss)
-
-
-def _adapted(
-    spec: DecoderSpec, weights: Mapping[str, Floats], lora: LoraOptions, options: LMOptions
-) -> tuple[CausalLM, dict[str, str]]:
-    """Return a model of which adapters learn, and their names in the model."""
-    shapes = weight_shapes(spec.config, weights)
-    places, names = adapters.places_of(shapes, spec.config.layers.n_layers, lora.targets, spec.source)
-    parameters = with_lora(shapes, weights, places, lora, seed=options.seed)
-    prefix = spec.family.prefixes[0]
-    learner = CausalLM(spec.config, parameters=parameters, dropout=options.dropout, precision=options.precision)
-    return learner, {ours: prefix + name for ours, name in names.items()}
 
 
 class _CausalTask:

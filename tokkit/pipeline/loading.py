@@ -119,6 +119,10 @@ def load(
     if not (home / "config.json").exists():
         raise FormatError(f"{files.show(home)}: there is no config.json; a model is a folder with one")
     config = modules.read_json(home / "config.json")
+    is_classifier = False
+    if added is not None:
+        told = adapters.read_adapter(added)
+        config, is_classifier = adapters.configured(config, told), told.config is not None
     is_decoder = config.get("model_type") in decoder_families.FAMILIES
     if is_decoder and not encoder_loading.makes_vectors(config, chain):
         return generator_loading.load(home, config, dtype, max_length, added, stored)
@@ -162,7 +166,7 @@ def load(
             max_length, chain.max_length, stated.get("model_max_length"), encoder.embeddings.max_length
         ),
     }  # fmt: skip
-    task = None if chain.others else task_heads.task_of(config)
+    task = None if chain.others and not is_classifier else task_heads.task_of(config)
     if task is None:
         return SentenceEncoder(home, tokenizer, encoder, weights, spec, modules=chain, **common)
     head = task_heads.Head(task, config, tensors, spec.config.dim, files.show(home))

@@ -18,13 +18,15 @@ from tokkit.formats.sharded import WHOLE, read_model
 from tokkit.loading import load as load_tokenizer
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float
-from tokkit.nn.grad import MaskedLM, Parameters, mask_tokens
+from tokkit.nn.grad import LoraOptions, MaskedLM, Parameters, mask_tokens
+from tokkit.nn.grad.masked_lm import head_shapes
 from tokkit.pipeline import families, lm_folders, modules, training_loop
+from tokkit.pipeline.adapters import NewAdapter, stated, written
 from tokkit.pipeline.families import EncoderSpec
 from tokkit.pipeline.finetuning_data import Ids
-from tokkit.pipeline.learning_encoders import CONFIG, LEARNT, as_floats, encoder_config
+from tokkit.pipeline.learning_encoders import CONFIG, LEARNT, as_floats, encoder_adapter, encoder_config
 from tokkit.pipeline.lm_data import TrainingText
-from tokkit.pipeline.lm_training import LMOptions, twice
+from tokkit.pipeline.lm_training import NO_MODEL, LMOptions, twice
 from tokkit.pipeline.packing import Packer
 from tokkit.pipeline.training_loop import TrainedModel, TrainingProgress, dropout_seed
 from tokkit.pipeline.weights import Weights
@@ -50,6 +52,7 @@ def train_masked_lm(
     vocab_size: int = 4096,
     config: str | os.PathLike[str] | Mapping[str, Any] = "bert-1m",
     model: str | os.PathLike[str] | None = None,
+    lora: LoraOptions | None = None,
     mask_share: float = 0.15,
     options: LMOptions | None = None,
     resume: bool = False,
@@ -68,8 +71,8 @@ def train_masked_lm(
 
     Texts are `options.context` tokens, special ones included, from anywhere in the corpus; `mask_share` of their tokens
     is to be predicted, see `tokkit.nn.grad.mask_tokens`. `load` gives the folder as a `SentenceEncoder` that fills
-    masks, transformers as a model for masked tokens, and `train_pairs` and `train_classifier` go on from it. Everything
-    else, and the errors, are as of `train_lm`.
+    masks, transformers as a model for masked tokens, and `train_pairs` and `train_classifier` go on from it. `lora`,
+    everything else, and the errors are as of `train_lm`.
     """
     options, folder = options or LMOptions(), Path(output)
     if not 0 < as_float("mask_share", mask_share) < 1:
@@ -83,7 +86,8 @@ def train_masked_lm(
         tokenizer = made if isinstance(made, Tokenizer) else made[0]
     about = _configuration(config, model, tokenizer, options)
     spec = families.read(about)
-    task = _MaskedTask(_learner(spec, model, options), tokenizer, spec.vocab_size, options, mask_share)
+    learner, adapter = _learner(spec, about, model, lora, options)
+    task = _MaskedTask(learner, tokenizer, spec.vocab_size, options, mask_share)
     text = TrainingText.of(
         source, tokenizer, context=task.window, end=None, share=options.held_out, field=field, threads=threads
     )
@@ -91,10 +95,14 @@ def train_masked_lm(
     training, eval_loss = training_loop.run(
         task, options, folder, resume=resume, evaluate_every=evaluate_every, save_every=save_every, threads=threads,
         made_with={
-            "configuration": about, "options": asdict(options) | {"mask_share": mask_share}, "text": text.digest
+            "configuration": about, "options": asdict(options) | {"mask_share": mask_share} | stated(lora),
+            "text": text.digest,
         },
-        begin=lambda: _write_start(folder, about, tokenizer, options.context),
-        write=lambda: _write_model(folder, task.parameters, spec), progress=progress,
+        progress=progress,
+        **written(
+            folder, adapter, lambda: _write_start(folder, about, tokenizer, options.context),
+            lambda: _write_model(folder, task.parameters, spec),
+        ),
     )  # fmt: skip
     parameters = len(task.parameters.data)
     return TrainedModel(folder, parameters, training.number, training.tokens, training.loss, eval_loss)
@@ -184,15 +192,22 @@ def _configuration(
             "architectures": ["BertForMaskedLM"], "intermediate_size": 4 * dim if isinstance(dim, int) else 0,
             "hidden_act": "gelu", "layer_norm_eps": 1e-12, "max_position_embeddings": options.context,
             "type_vocab_size": 2, "vocab_size": tokenizer.n_ids, "pad_token_id": tokenizer.special_tokens.get("[PAD]"),
-            "hidden_dropout_prob": options.dropout, "attention_probs_dropout_prob": 0.0, "tie_word_embeddings": True,
+            "attention_probs_dropout_prob": options.attention_dropout or 0.0,
+            "hidden_dropout_prob": options.dropout, "tie_word_embeddings": True,
         } | made  # fmt: skip
     if made.get("vocab_size", 0) < tokenizer.n_ids:
         raise OptionError(f"vocab_size is {made.get('vocab_size')}; the tokenizer has {tokenizer.n_ids} ids")
     return made
 
 
-def _learner(spec: EncoderSpec, model: str | os.PathLike[str] | None, options: LMOptions) -> MaskedLM:
-    config = encoder_config(spec)
+def _learner(
+    spec: EncoderSpec, about: Mapping[str, Any], model: str | os.PathLike[str] | None, lora: LoraOptions | None,
+    options: LMOptions,
+) -> tuple[MaskedLM, NewAdapter | None]:  # fmt: skip
+    """Return the model, and the adapter that learns in place of it, if there is one."""
+    config, adapter = encoder_config(spec), None
+    if lora is not None and model is None:
+        raise OptionError(NO_MODEL)
     if options.context > config.max_length:
         raise OptionError(
             f"context is {options.context}; the configuration has positions for {config.max_length} tokens"
@@ -206,18 +221,28 @@ def _learner(spec: EncoderSpec, model: str | os.PathLike[str] | None, options: L
     # Some files have the matrix of the head beside the table of tokens, which it is.
     matrix = None if weights is None else weights.get("head.decoder.weight")
     tied = weights is None or matrix is None or np.array_equal(matrix, weights["embeddings.word.weight"])
-    return MaskedLM(
+    if lora is not None and weights is not None and model is not None:
+        if "head.bias" not in weights:
+            raise OptionError(
+                f"{files.show(model)} has no head for masked tokens, which lora would leave as it is; train it without"
+            )
+        shapes = config.shapes() | head_shapes(config, tied=tied)
+        adapter = encoder_adapter(spec, shapes, weights, lora, seed=options.seed, base=model, task_type=None)
+        weights = None
+    learner = MaskedLM(
         config, weights, tied=tied, activation=spec.head_activation, dropout=options.dropout, seed=options.seed,
-        precision=options.precision,
+        attention_dropout=options.attention_dropout_of(about), precision=options.precision,
+        parameters=None if adapter is None else adapter.parameters,
     )  # fmt: skip
+    return learner, adapter
 
 
 def _write_start(folder: Path, about: Mapping[str, Any], tokenizer: Tokenizer, limit: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save(folder / lm_folders.TOKENIZER)
-    stated: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": limit}
-    stated |= {role: token for role, token in TOKENS.items() if token in tokenizer.special_tokens}
-    for name, value in ((CONFIG, about), ("tokenizer_config.json", stated)):
+    told: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": limit}
+    told |= {role: token for role, token in TOKENS.items() if token in tokenizer.special_tokens}
+    for name, value in ((CONFIG, about), ("tokenizer_config.json", told)):
         files.write_atomically(folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 

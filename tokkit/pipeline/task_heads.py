@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +56,26 @@ OF_TOKENS = dict.fromkeys(OF_TEXTS, HeadSpec()) | {"modernbert": _MODERN_BERT}
 """model_type of a config.json → its head of each token."""
 TASKS = {"ForSequenceClassification": OF_TEXTS, "ForTokenClassification": OF_TOKENS}
 """The end of an architecture's name → the heads of such models."""
+CLASSES = {
+    "bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
+    "distilbert": "DistilBert", "electra": "Electra",
+}  # fmt: skip
+"""model_type → how transformers begins the names of its classes."""
+
+
+def of_classifier(config: Mapping[str, Any], labels: Sequence[str] | None) -> dict[str, Any]:
+    """Return what the config.json of an encoder gets as that of a classifier; without labels they are not named."""
+    model_type = config.get("model_type")
+    if model_type not in CLASSES:
+        raise FormatError(f"classifiers of {brief(model_type)} are not made here; {', '.join(CLASSES)} are")
+    made: dict[str, Any] = {"architectures": [f"{CLASSES[str(model_type)]}ForSequenceClassification"]}
+    if labels is not None:
+        numbered = list(enumerate(labels))
+        made |= {
+            "problem_type": "single_label_classification", "id2label": {str(i): name for i, name in numbered},
+            "label2id": {name: i for i, name in numbered},
+        }  # fmt: skip
+    return made
 
 
 def task_of(config: Mapping[str, Any]) -> str | None:

@@ -67,9 +67,9 @@ def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> No
     now = json.loads(json.dumps(made_with))
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
+            was, given = _different(before.get(name), now.get(name))
             raise OptionError(
-                f"{where} was made with {name} {_brief(before.get(name))}, and {_brief(now.get(name))} was given; "
-                "give the same, or leave resume out"
+                f"{where} was made with {name} {was}, and {given} was given; give the same, or leave resume out"
             )
     arrays = {name: tensor.data for name, tensor in tensors.items()}
     data = training.parameters.data
@@ -83,6 +83,14 @@ def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> No
         training.average.steps = counts["averaged"]
     for name in ("number", "first_loss", "loss", "seconds", "tokens"):
         setattr(training, name, counts[name])
+
+
+def _different(one: object, other: object) -> tuple[str, str]:
+    """Return two values as text: of mappings, the keys whose values are not the same."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        one, other = ({key: value[key] for key in keys if key in value} for value in (one, other))
+    return _brief(one), _brief(other)
 
 
 def _brief(value: object) -> str:

@@ -25,6 +25,8 @@ from tokkit.threads import thread_count
 
 DIVERGED = 1.5
 """A mean loss of so many times the first one is an error: the learning rate is too high."""
+ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attn_pdrop", "attention_dropout")
+"""Keys of a config.json: of BERT and its relatives, of GPT-2, of DistilBERT and Llama."""
 SMOOTHED = 20
 """Steps that the loss that is shown is about the mean of."""
 
@@ -43,6 +45,7 @@ class TrainingOptions:
     betas: tuple[float, float] = (0.9, 0.95)
     max_norm: float = 1.0
     dropout: float = 0.0
+    attention_dropout: float | None = None
     average: float = 0.0
     held_out: float = 0.05
     seed: int = 0
@@ -58,6 +61,17 @@ class TrainingOptions:
             as_float("seconds", self.seconds, greater_than=0)
         if not 0 < as_float("held_out", self.held_out) < 1:
             raise OptionError(f"held_out is {self.held_out}; it must be a share between 0 and 1")
+
+    def attention_dropout_of(self, config: Mapping[str, Any]) -> float:
+        """Return the share of weights of attention that drop out: as stated, or as a config.json has it.
+
+        None is what the model's configuration says if anything drops out, and 0 if nothing does.
+        """
+        if self.attention_dropout is not None:
+            return self.attention_dropout
+        found = (config.get(key) for key in ATTENTION_DROPOUTS)
+        stated = next((value for value in found if isinstance(value, (int, float))), 0.0)
+        return float(stated) if self.dropout else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,10 @@ cdef extern from "nn/grad_attend.h" nogil:
         size_t d
         float scale
         int causal
+        uint32_t least
+        float left_by
+        uint64_t seed
+        size_t first_sequence
     int tk_grad_attention_run(const tk_grad_attention *, int isa, int threads)
 
 cdef extern from "nn/grad_rows.h" nogil:
@@ -67,6 +71,8 @@ cdef extern from "nn/grad_rows.h" nogil:
     int TK_DROPOUT
     int TK_COLUMN_SUMS
     int TK_SCATTER_ADD
+    int TK_BATCH_NORM
+    int TK_BATCH_NORM_BACK
     ctypedef struct tk_grad_rows_work:
         const float *x
         const float *other
@@ -85,6 +91,10 @@ cdef extern from "nn/grad_rows.h" nogil:
         ptrdiff_t y_step
         ptrdiff_t add_step
         const float *weight
+        const float *bias
+        float *mean
+        float *variance
+        int of_batch
         float *dweight
         float *dbias
         float eps
@@ -175,8 +185,13 @@ cdef int same_shape(Rows a, Py_ssize_t n, Py_ssize_t m, object name) except -1:
     return 0
 
 
+cdef uint32_t least_of(float p) noexcept nogil:
+    """Return the hash from which on a number is left where p drop out."""
+    return <uint32_t> min(p * 4294967296.0, 4294967295.0)
+
+
 cdef int heads_of(tk_grad_attention *w, Rows q, Rows k, Rows v, float[:, :] out, float[:, :, ::1] lse,
-                  float scale, bint causal) except -1:
+                  float scale, bint causal, float p, uint64_t seed, size_t first_sequence) except -1:
     cdef Py_ssize_t batch = lse.shape[0], heads = lse.shape[1], n = lse.shape[2], rows = batch * n
     memset(w, 0, sizeof(tk_grad_attention))
     if not (batch and heads and n and q.shape[1]):
@@ -194,18 +209,22 @@ cdef int heads_of(tk_grad_attention *w, Rows q, Rows k, Rows v, float[:, :] out,
         raise ValueError("rows of q, k and v are not equally far apart")
     w.batch, w.heads, w.group, w.n = batch, heads, q.shape[1] // k.shape[1], n
     w.scale, w.causal = scale, causal
+    w.least, w.left_by, w.seed, w.first_sequence = least_of(p), 1 / (1 - p), seed, first_sequence
     return 1
 
 
 def grad_attention(Rows q not None, Rows k not None, Rows v not None, float[:, :] out not None,
-                   float[:, :, ::1] lse not None, *, float scale, bint causal=True, int threads=1, isa=None):
+                   float[:, :, ::1] lse not None, *, float scale, bint causal=True, float dropout=0, uint64_t seed=0,
+                   size_t first_sequence=0, int threads=1, isa=None):
     """Write the attention of q (B T, H D), k and v (B T, K D) to out, and sums for backward to lse (B, H, T).
 
-    q, k and v are columns of rows that are equally far apart.
+    q, k and v are columns of rows that are equally far apart. Weights are 0 with probability `dropout`, and the others
+    divided by 1 - dropout: which, the seed and the numbers of the sequence (from `first_sequence` on), head, query and
+    key say.
     """
     cdef tk_grad_attention w
     cdef int status = 0, which = chosen(isa)
-    if heads_of(&w, q, k, v, out, lse, scale, causal):
+    if heads_of(&w, q, k, v, out, lse, scale, causal, dropout, seed, first_sequence):
         with nogil:
             status = tk_grad_attention_run(&w, which, max(1, threads))
     if status:
@@ -214,12 +233,12 @@ def grad_attention(Rows q not None, Rows k not None, Rows v not None, float[:, :
 
 def attention_back(Rows q not None, Rows k not None, Rows v not None, float[:, :] out not None,
                    float[:, :, ::1] lse not None, Rows dout not None, float[:, :] dq not None,
-                   float[:, :] dk not None, float[:, :] dv not None, *, float scale, bint causal=True, int threads=1,
-                   isa=None):
+                   float[:, :] dk not None, float[:, :] dv not None, *, float scale, bint causal=True, float dropout=0,
+                   uint64_t seed=0, size_t first_sequence=0, int threads=1, isa=None):
     """Write the gradients of what `grad_attention` was given to dq, dk and dv, which lie as q, k and v do."""
     cdef tk_grad_attention w
     cdef int status = 0, which = chosen(isa)
-    if not heads_of(&w, q, k, v, out, lse, scale, causal):
+    if not heads_of(&w, q, k, v, out, lse, scale, causal, dropout, seed, first_sequence):
         return
     same_shape(dq, q.shape[0], q.shape[1], "dq")
     same_shape(dk, k.shape[0], k.shape[1], "dk")
@@ -334,7 +353,7 @@ def drop_out(Rows x not None, float[:, :] y not None, float p, uint64_t seed, *,
     cdef tk_grad_rows_work w
     if begin_back(&w, x, x, y):
         w.y, w.y_step, w.by, w.seed = w.dx, w.dx_step, 1 / (1 - p), seed
-        w.least = <uint32_t> min(p * 4294967296.0, 4294967295.0)
+        w.least = least_of(p)
         run_back(&w, TK_DROPOUT, threads, isa)
 
 

@@ -1,9 +1,11 @@
 """Learning: models whose layers know their backward, from token ids to a loss and the gradients of all weights.
 
 `CausalLM`, `MaskedLM`, `TextClassifier` and `SentencePairs` make the loss of a batch and its gradients;
-`tokkit.nn.optim` turns these into steps. Begin with `causal_lm.py`, then `layers.py`, `tape.py` and `encoder.py`.
+`tokkit.nn.optim` turns these into steps. Begin with `causal_lm.py`, then `layers.py`, `tape.py` and `encoder.py`;
+`BatchNorm` is a layer for models of your own.
 """
 
+from tokkit.nn.grad.batch_norm import BatchNorm
 from tokkit.nn.grad.causal_lm import CausalLM
 from tokkit.nn.grad.encoder import EncoderConfig
 from tokkit.nn.grad.lora import LoraOptions, with_lora
@@ -14,6 +16,6 @@ from tokkit.nn.grad.tape import Tape
 from tokkit.nn.grad.text_classifier import ClassifierHead, TextClassifier
 
 __all__ = [
-    "CausalLM", "ClassifierHead", "EncoderConfig", "LoraOptions", "MaskedLM", "Parameters", "SentencePairs", "Tape",
-    "TextClassifier", "mask_tokens", "with_lora",
+    "BatchNorm", "CausalLM", "ClassifierHead", "EncoderConfig", "LoraOptions", "MaskedLM", "Parameters",
+    "SentencePairs", "Tape", "TextClassifier", "mask_tokens", "with_lora",
 ]  # fmt: skip

@@ -9,10 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, ids_of, initial
-from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.checks import as_int
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.grad.fused_loss import loss_of_rows
-from tokkit.nn.grad.layers import Dropout, Embedding, FeedForward, Linear, Norm, Residual, SelfAttention
+from tokkit.nn.grad.layers import (
+    Dropout,
+    Embedding,
+    FeedForward,
+    Linear,
+    Norm,
+    Residual,
+    SelfAttention,
+    seed_dropouts,
+)
 from tokkit.nn.grad.parameters import Parameters, Shapes
 from tokkit.nn.grad.tape import Tape, is_bf16
 
@@ -24,7 +33,8 @@ class CausalLM:
     Windows, experts, caps and norms of heads are not learnt, and raise OptionError. `weights` are copied; without them
     matrices are drawn from a normal distribution of deviation 0.02, those that end a part divided by √(2 n_layers), as
     GPT-2's are.
-    `dropout` is that of embeddings and of what each part adds. `parameters` are taken as they are, some of them frozen
+    `dropout` is that of embeddings and of what each part adds, `attention_dropout` that of the weights of attention.
+    `parameters` are taken as they are, some of them frozen
     or with adapters, in place of `weights`. With `precision` "bf16" products are of numbers rounded to bfloat16, and
     what backward reads of the layers is held as that; weights, sums and gradients stay float32.
 
@@ -42,26 +52,27 @@ class CausalLM:
 
     def __init__(
         self, config: DecoderConfig, weights: Mapping[str, Floats] | None = None, *, seed: int = 0,
-        dropout: float = 0.0, parameters: Parameters | None = None, precision: str = "fp32",
+        dropout: float = 0.0, attention_dropout: float = 0.0, parameters: Parameters | None = None,
+        precision: str = "fp32",
     ) -> None:  # fmt: skip
         _check(config)
         self.config, c = config, config.layers
-        dropout = as_float("dropout", dropout, minimum=0)
-        if dropout >= 1:
-            raise OptionError(f"dropout is {dropout}; it must be below 1")
         if parameters is None:
             parameters = Parameters(weight_shapes(config, weights))
             parameters.load(_initial(config, parameters, seed) if weights is None else weights)
         p = self.parameters = parameters
         self._dropouts = [Dropout(dropout) for _ in range(1 + 2 * c.n_layers)]
         self._embedding = Embedding(p)
-        self._attentions = [SelfAttention(p, f"layers.{i}.attention", c) for i in range(c.n_layers)]
+        self._attentions = [
+            SelfAttention(p, f"layers.{i}.attention", c, dropout=attention_dropout) for i in range(c.n_layers)
+        ]
         self._layers = []
         for i, attention in enumerate(self._attentions):
             feed_forward = FeedForward(p, f"layers.{i}.feed_forward", c)
             first, second = self._dropouts[1 + 2 * i : 3 + 2 * i]
             self._layers.append(Residual(Norm(p, f"layers.{i}.attention_norm", c), (attention, first)))
             self._layers.append(Residual(Norm(p, f"layers.{i}.feed_forward_norm", c), (feed_forward, second)))
+        self._dropouts += [attention.dropout for attention in self._attentions]
         self._norm = Norm(p, "norm", c)
         self._head = Linear(p, "word" if config.tied else "head")
         self._bf16 = is_bf16(precision)
@@ -76,8 +87,7 @@ class CausalLM:
         those below 0 are not learnt. `share` is 1 / n where n batches make one step. `seed` is that of dropout.
         """
         inputs, wanted = self._inputs(ids, targets)
-        for place, dropout in enumerate(self._dropouts):
-            dropout.seed = (seed << 16) + place & (1 << 64) - 1
+        seed_dropouts(self._dropouts, seed)
         self._tape.clear()
         hidden = self._hidden(inputs, self._tape)
         loss, grad = loss_of_rows(self._head, hidden, wanted, self._tape, share)

@@ -12,7 +12,7 @@ from tokkit._core import grad as grad_core
 from tokkit._core import nn as core
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, initial
-from tokkit.nn.checks import as_float, as_int
+from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes, TransformerConfig
 from tokkit.nn.encoder import check_config, checked_packed, embedding_shapes, position_ids
 from tokkit.nn.grad.layers import Dropout, FeedForward, Layer, Norm, linear_of
@@ -93,7 +93,10 @@ class PackedTexts:
 class PackedAttention:
     """Attention of packed texts in both directions: a text's tokens see one another, and nothing of another text."""
 
-    def __init__(self, weights: Parameters, prefix: str, config: TransformerConfig) -> None:
+    def __init__(
+        self, weights: Parameters, prefix: str, config: TransformerConfig, *, dropout: float = 0.0
+    ) -> None:  # fmt: skip
+        self.dropout = Dropout(dropout, "attention_dropout")
         self.config, self.runs = config, list[tuple[int, int, int]]()
         self.qkv = linear_of(weights, *(f"{prefix}.{name}" for name in "qkv"))
         self.o = linear_of(weights, f"{prefix}.o")
@@ -107,21 +110,23 @@ class PackedAttention:
         """Return the attention of rows (total, dim); the caller sets `runs`. Backward makes the weights anew."""
         rows, runs, scale = self.qkv.forward(x, tape), self.runs, self.scale
         out = tape.empty(*x.shape)
-        sums = []
+        sums, (p, seed), texts = [], self.dropout.now(tape), 0
         for first, end, n in runs:
             lse = tape.empty((end - first) // n, self.config.n_heads, n)
-            sums.append(lse)
+            sums.append((texts, lse))
             grad_core.grad_attention(
-                *self._parts(rows[first:end]), out[first:end], lse, scale=scale, causal=False,
-                threads=current_threads(),
+                *self._parts(rows[first:end]), out[first:end], lse, scale=scale, causal=False, dropout=p, seed=seed,
+                first_sequence=texts, threads=current_threads(),
             )  # fmt: skip
+            texts += len(lse)
 
         def back(dout: Floats) -> Floats:
             d_rows = tape.empty(*rows.shape)
-            for (first, end, _), lse in zip(runs, sums, strict=True):
+            for (first, end, _), (texts, lse) in zip(runs, sums, strict=True):
                 grad_core.attention_back(
                     *self._parts(rows[first:end]), out[first:end], lse, dout[first:end],
-                    *self._parts(d_rows[first:end]), scale=scale, causal=False, threads=current_threads(),
+                    *self._parts(d_rows[first:end]), scale=scale, causal=False, dropout=p, seed=seed,
+                    first_sequence=texts, threads=current_threads(),
                 )  # fmt: skip
             return d_rows
 
@@ -197,21 +202,23 @@ class PackedEmbedding:
 class EncoderTrunk:
     """An encoder without a head: what models with heads are made of. `parameters` hold its weights among others."""
 
-    def __init__(self, parameters: Parameters, config: EncoderConfig, *, dropout: float = 0.0) -> None:
-        dropout = as_float("dropout", dropout, minimum=0)
-        if dropout >= 1:
-            raise OptionError(f"dropout is {dropout}; it must be below 1")
+    def __init__(
+        self, parameters: Parameters, config: EncoderConfig, *, dropout: float = 0.0, attention_dropout: float = 0.0
+    ) -> None:  # fmt: skip
         p, c = parameters, config.layers
         self.config = config
         self.dropouts = [Dropout(dropout) for _ in range(1 + 2 * c.n_layers)]
         self._embedding = PackedEmbedding(p, config)
-        self._attentions = [PackedAttention(p, f"layers.{i}.attention", c) for i in range(c.n_layers)]
+        self._attentions = [
+            PackedAttention(p, f"layers.{i}.attention", c, dropout=attention_dropout) for i in range(c.n_layers)
+        ]
         self._layers = []
         for i, attention in enumerate(self._attentions):
             feed_forward = FeedForward(p, f"layers.{i}.feed_forward", c)
             first, second = self.dropouts[1 + 2 * i : 3 + 2 * i]
             self._layers.append(PostNorm((attention, first), Norm(p, f"layers.{i}.attention_norm", c)))
             self._layers.append(PostNorm((feed_forward, second), Norm(p, f"layers.{i}.feed_forward_norm", c)))
+        self.dropouts += [attention.dropout for attention in self._attentions]
 
     def forward(self, texts: PackedTexts, tape: Tape) -> Floats:
         """Return hidden states (total, dim) of texts, in their order."""
@@ -222,12 +229,6 @@ class EncoderTrunk:
         for layer in self._layers:
             x = layer.forward(x, tape)
         return x
-
-
-def seed_dropouts(dropouts: Sequence[Dropout], seed: int) -> None:
-    """Give each place its own numbers of a seed."""
-    for place, dropout in enumerate(dropouts):
-        dropout.seed = (seed << 16) + place & (1 << 64) - 1
 
 
 def loaded(shapes: Shapes, weights: Mapping[str, Floats] | None, seed: int, frozen: Sequence[str] = ()) -> Parameters:

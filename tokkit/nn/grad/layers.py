@@ -1,4 +1,4 @@
-"""Layers that know their backward: linear, norm, embedding, attention, feed-forward, residual.
+"""Layers that know their backward: linear, norm, embedding, attention, feed-forward, dropout, residual.
 
 `forward(x, tape)` takes rows (tokens, columns), returns rows, and pushes what its backward needs. Gradients of weights
 are added to what is there, so that several batches make one step.
@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from tokkit._core import grad as grad_core
 from tokkit._core import nn as core
+from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats, current_threads
+from tokkit.nn.checks import as_float
 from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape
@@ -197,12 +199,15 @@ class Embedding:
 class SelfAttention:
     """Causal attention of texts of equal lengths: q, k and v of one product, turned by a rope if there is one."""
 
-    def __init__(self, weights: Parameters, prefix: str, config: TransformerConfig) -> None:
+    def __init__(
+        self, weights: Parameters, prefix: str, config: TransformerConfig, *, dropout: float = 0.0
+    ) -> None:  # fmt: skip
         self.config = config
         self.qkv = linear_of(weights, *(f"{prefix}.{name}" for name in "qkv"))
         self.o = linear_of(weights, f"{prefix}.o")
         self.scale = config.head_size**-0.5 if config.scale is None else config.scale
         self.rope = None if config.rope is None else Rope(config.rope)
+        self.dropout = Dropout(dropout, "attention_dropout")
         self.seq_len = 0
         """Tokens of each text; the caller sets it."""
 
@@ -228,11 +233,14 @@ class SelfAttention:
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Return the attention of rows (B seq_len, dim); backward makes the weights anew, block by block."""
         rows, n, causal, scale = self.qkv.forward(x, tape), self.seq_len, self.config.causal, self.scale
+        p, seed = self.dropout.now(tape)
         self._turn(rows, back=False)
         out = tape.empty(len(x), self.config.n_heads * self.config.head_size)
         lse = tape.empty(len(x) // n, self.config.n_heads, n)
         kept_rows = tape.keep(rows, in_place=True)
-        grad_core.grad_attention(*self._parts(rows), out, lse, scale=scale, causal=causal, threads=current_threads())
+        grad_core.grad_attention(
+            *self._parts(rows), out, lse, scale=scale, causal=causal, dropout=p, seed=seed, threads=current_threads()
+        )
         kept_out = tape.keep(out)
 
         def back(dy: Floats) -> Floats:
@@ -240,8 +248,8 @@ class SelfAttention:
             self.o.add_gradients(dy, out, tape)
             d_rows = tape.empty(*rows.shape)
             grad_core.attention_back(
-                *self._parts(rows), out, lse, dout, *self._parts(d_rows), scale=scale, causal=causal,
-                threads=current_threads(),
+                *self._parts(rows), out, lse, dout, *self._parts(d_rows), scale=scale, causal=causal, dropout=p,
+                seed=seed, threads=current_threads(),
             )  # fmt: skip
             self._turn(d_rows, back=True)
             return d_rows
@@ -288,14 +296,20 @@ class FeedForward:
 class Dropout:
     """Numbers that become 0 with probability p while a model learns; `seed` says which, and which place this is."""
 
-    def __init__(self, p: float) -> None:
-        self.p, self.seed = p, 0
+    def __init__(self, p: float, name: str = "dropout") -> None:
+        self.p, self.seed = as_float(name, p, minimum=0), 0
+        if p >= 1:
+            raise OptionError(f"{name} is {p}; it must be below 1")
+
+    def now(self, tape: Tape) -> tuple[float, int]:
+        """Return p, 0 where nothing is learnt, and the seed."""
+        return (self.p if tape.recording else 0.0), self.seed
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Change x in place, if p is above 0 and something is learnt."""
-        if not self.p or not tape.recording:
+        p, seed = self.now(tape)
+        if not p:
             return x
-        p, seed = self.p, self.seed
         grad_core.drop_out(x, x, p, seed, threads=current_threads())
 
         def back(dy: Floats) -> Floats:
@@ -328,3 +342,9 @@ class Residual:
 
         tape.push(back)
         return y
+
+
+def seed_dropouts(dropouts: Sequence[Dropout], seed: int) -> None:
+    """Give each place its own numbers of a seed."""
+    for place, dropout in enumerate(dropouts):
+        dropout.seed = (seed << 16) + place & (1 << 64) - 1

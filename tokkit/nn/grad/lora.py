@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,8 +50,9 @@ def with_lora(
     options: LoraOptions,
     *,
     seed: int,
+    learnt: Collection[str] = (),
 ) -> Parameters:
-    """Return parameters of which only adapters learn; `weights` are copied.
+    """Return parameters of which only adapters, and the weights named in `learnt`, learn; `weights` are copied.
 
     `places` are name of an adapter → the matrices, without .weight, whose rows it changes: one, or several that follow
     one another. Its weights are named NAME.lora_A.weight and NAME.lora_B.weight.
@@ -70,6 +71,6 @@ def with_lora(
         start[f"{name}.lora_B.weight"] = np.zeros((rows, options.rank), dtype=np.float32)
         for part in ("A", "B"):
             made[f"{name}.lora_{part}.weight"] = start[f"{name}.lora_{part}.weight"].shape
-    parameters = Parameters(made, frozen=list(shapes), adapters=dict.fromkeys(places, options.scale))
+    parameters = Parameters(made, frozen=shapes.keys() - set(learnt), adapters=dict.fromkeys(places, options.scale))
     parameters.load(start)
     return parameters

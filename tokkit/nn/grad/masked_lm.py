@@ -13,9 +13,9 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, ids_of
 from tokkit.nn.checks import as_float
 from tokkit.nn.config import Shapes
-from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded, seed_dropouts
+from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.fused_loss import loss_of_rows
-from tokkit.nn.grad.layers import Linear, Norm
+from tokkit.nn.grad.layers import Linear, Norm, seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape, is_bf16
 
@@ -40,14 +40,14 @@ class MaskedLM:
 
     def __init__(
         self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, tied: bool = True,
-        activation: str | None = None, dropout: float = 0.0, seed: int = 0, parameters: Parameters | None = None,
-        precision: str = "fp32",
+        activation: str | None = None, dropout: float = 0.0, attention_dropout: float = 0.0, seed: int = 0,
+        parameters: Parameters | None = None, precision: str = "fp32",
     ) -> None:  # fmt: skip
         self.config, c = config, config.layers
         self.activation = c.activation if activation is None else activation
         shapes = config.shapes() | head_shapes(config, tied=tied)
         p = self.parameters = loaded(shapes, weights, seed) if parameters is None else parameters
-        self._trunk = EncoderTrunk(p, config, dropout=dropout)
+        self._trunk = EncoderTrunk(p, config, dropout=dropout, attention_dropout=attention_dropout)
         self._dense, self._norm = Linear(p, "head.dense"), Norm(p, "head.norm", c)
         self._out = Linear(p, "embeddings.word" if tied else "head.decoder", bias="head.bias")
         self._bf16 = is_bf16(precision)

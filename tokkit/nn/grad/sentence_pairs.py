@@ -11,7 +11,8 @@ from tokkit._core import grad as core
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads
 from tokkit.nn.checks import as_float, as_int
-from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded, seed_dropouts
+from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.layers import seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape
 
@@ -39,13 +40,14 @@ class SentencePairs:
 
     def __init__(
         self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, pooling: str = "mean",
-        scale: float = 20.0, dropout: float = 0.0, seed: int = 0, parameters: Parameters | None = None,
+        scale: float = 20.0, dropout: float = 0.0, attention_dropout: float = 0.0, seed: int = 0,
+        parameters: Parameters | None = None,
     ) -> None:  # fmt: skip
         if pooling not in POOLINGS:
             raise OptionError(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}")
         self.pooling, self.scale = pooling, as_float("scale", scale, greater_than=0)
         self.parameters = loaded(config.shapes(), weights, seed) if parameters is None else parameters
-        self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout)
+        self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout, attention_dropout=attention_dropout)
         self._tape = Tape()
 
     def forward_backward(

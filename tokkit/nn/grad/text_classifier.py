@@ -13,8 +13,8 @@ from tokkit.errors import ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of
 from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes
-from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded, seed_dropouts
-from tokkit.nn.grad.layers import Dropout, Linear
+from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.layers import Dropout, Linear, seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape
 
@@ -78,12 +78,12 @@ class TextClassifier:
 
     def __init__(
         self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, n_labels: int,
-        activation: str = "tanh", dense: bool = True, dropout: float = 0.0, seed: int = 0,
-        parameters: Parameters | None = None,
+        activation: str = "tanh", dense: bool = True, dropout: float = 0.0, attention_dropout: float = 0.0,
+        seed: int = 0, parameters: Parameters | None = None,
     ) -> None:  # fmt: skip
         shapes = config.shapes() | head_shapes(config.layers.dim, n_labels, dense=dense)
         self.parameters = loaded(shapes, weights, seed) if parameters is None else parameters
-        self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout)
+        self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout, attention_dropout=attention_dropout)
         self._head = ClassifierHead(self.parameters, activation=activation, dropout=dropout)
         self._tape = Tape()
 

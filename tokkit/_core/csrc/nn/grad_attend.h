@@ -19,6 +19,10 @@ typedef struct {
     size_t batch, heads, group, n, d;
     float scale;
     int causal;
+    uint32_t least;         /* weights drop out where their hash is below it: see weights_hash; 0: none does */
+    float left_by;          /* what the weights that are left are multiplied by */
+    uint64_t seed;
+    size_t first_sequence;  /* the number that the first sequence has for the hash */
 } tk_grad_attention;
 
 /* One sequence and key head. */

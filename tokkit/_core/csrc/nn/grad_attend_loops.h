@@ -4,6 +4,7 @@
 #include <math.h>
 #include "nn/grad_attend.h"
 #include "nn/lanes_math.h"
+#include "nn/number_hash.h"
 
 enum { BLOCK = TK_GRAD_BLOCK, PAIR = 2 * VL };
 
@@ -79,6 +80,28 @@ static void hide_keys(size_t query, size_t key, size_t keys, float *s) {
         for (size_t i = 0; i < BLOCK && query + i < key + j; i++) s[j * BLOCK + i] = -INFINITY;
 }
 
+/* Two numbers a query, of the seed, the sequence, the head and the query: what hashes of its weights begin with. */
+typedef struct {
+    uint32_t low[BLOCK], high[BLOCK];
+} query_seeds;
+
+static void seeds_of(const tk_grad_attention *a, size_t sequence, size_t head, size_t first, query_seeds *to) {
+    const uint32_t low = (uint32_t)a->seed, high = (uint32_t)(a->seed >> 32);
+    const uint32_t number = (uint32_t)((a->first_sequence + sequence) * a->heads + head);
+    const uint32_t one = number_hash(number, low, high), other = number_hash(number, high, ~low);
+    for (size_t i = 0; i < BLOCK; i++) {
+        to->low[i] = number_hash((uint32_t)(first + i), one, other);
+        to->high[i] = number_hash((uint32_t)(first + i), other, ~one);
+    }
+}
+/* What the weights of a key and a block of queries are multiplied by: 0, or left_by. */
+TK_INLINE void left_of(const tk_grad_attention *a, const query_seeds *seeds, size_t key, float *to) {
+    const uint32_t least = a->least;
+    const float by = a->left_by;
+    for (size_t i = 0; i < BLOCK; i++)
+        to[i] = number_hash((uint32_t)key, seeds->low[i], seeds->high[i]) >= least ? by : 0;
+}
+
 /* Numbers of a head in the columns of a row. */
 TK_INLINE const float *head_of(const float *rows, ptrdiff_t row, const tk_grad_attention *a, size_t sequence,
                                size_t head) {
@@ -113,6 +136,16 @@ static void grad_attend(const tk_grad_attention *a, size_t sequence, size_t kv_h
                 v_store(by + i, v_div(v_set1(1), sum));
                 v_store(saved + i, top);
             }
+            if (a->least) {
+                query_seeds seeds;
+                seeds_of(a, sequence, head, first, &seeds);
+                for (size_t j = 0; j < keys; j++) {
+                    float left[BLOCK];
+                    left_of(a, &seeds, j, left);
+                    for (size_t i = 0; i < BLOCK; i += VL)
+                        v_store(s + j * BLOCK + i, v_mul(v_load(s + j * BLOCK + i), v_load(left + i)));
+                }
+            }
             columns_set(some, wide, s, v, (ptrdiff_t)wide, keys, o, (ptrdiff_t)wide);
             for (size_t r = 0; r < some; r++) {
                 lse[first + r] = saved[r] - log2f(by[r]);
@@ -142,6 +175,21 @@ static void weights_of(const float *lse, const float *delta, float scale, size_t
         }
 }
 
+/* The same where weights drop out: left p over p, and p (left dp - delta) scale. */
+static void left_weights_of(const tk_grad_attention *a, const query_seeds *seeds, const float *lse, const float *delta,
+                            size_t key, size_t keys, float *s, float *dp) {
+    for (size_t j = 0; j < keys; j++) {
+        float left[BLOCK];
+        left_of(a, seeds, key + j, left);
+        for (size_t i = 0; i < BLOCK; i += VL) {
+            float *at = s + j * BLOCK + i, *slope = dp + j * BLOCK + i;
+            vf p = v_exp2_down(v_sub(v_load(at), v_load(lse + i))), by = v_load(left + i);
+            v_store(at, v_mul(p, by));
+            v_store(slope, v_mul(v_mul(p, v_set1(a->scale)), v_sub(v_mul(v_load(slope), by), v_load(delta + i))));
+        }
+    }
+}
+
 static void grad_attend_backward(const tk_grad_attention *a, size_t sequence, size_t kv_head, float *room) {
     const size_t n = a->n, d = a->d, wide = (d + PAIR - 1) / PAIR * PAIR, padded = (n + BLOCK - 1) / BLOCK * BLOCK;
     const ptrdiff_t w = (ptrdiff_t)wide;
@@ -159,6 +207,8 @@ static void grad_attend_backward(const tk_grad_attention *a, size_t sequence, si
         for (size_t first = 0; first < n; first += BLOCK) {
             const size_t some = n - first < BLOCK ? n - first : BLOCK, end = a->causal ? first + some : n;
             float lse[BLOCK] = {0}, delta[BLOCK] = {0};
+            query_seeds seeds;
+            if (a->least) seeds_of(a, sequence, head, first, &seeds);
             take_head(queries + (ptrdiff_t)first * a->row, a->row, some, d, wide, q);
             take_head(douts + (ptrdiff_t)first * a->out_row, a->out_row, some, d, wide, dout);
             memcpy(lse, a->lse + (sequence * a->heads + head) * n + first, some * sizeof(float));
@@ -172,7 +222,8 @@ static void grad_attend_backward(const tk_grad_attention *a, size_t sequence, si
                 rows_set(keys, BLOCK, k + key * wide, w, turned, BLOCK, d, s, BLOCK);
                 rows_set(keys, BLOCK, v + key * wide, w, dturned, BLOCK, d, ds, BLOCK);
                 if (a->causal && key == first) hide_keys(first, key, keys, s);
-                weights_of(lse, delta, a->scale, keys, s, ds);
+                if (a->least) left_weights_of(a, &seeds, lse, delta, key, keys, s, ds);
+                else weights_of(lse, delta, a->scale, keys, s, ds);
                 rows_add(keys, wide, s, dout, w, some, dv + key * wide, w);
                 rows_add(keys, wide, ds, q, w, some, dk + key * wide, w);
                 columns_add(some, wide, ds, k + key * wide, w, keys, dq, w);

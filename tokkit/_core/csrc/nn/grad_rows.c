@@ -20,7 +20,7 @@ static void work(void *job, int worker) {
 
 int tk_grad_rows_run(tk_grad_rows_work *w, int what, int isa, int threads) {
     tk_grad_rows_job job = {.w = w, .run = tk_grad_kernels_of(isa)->rows[what], .n = w->n, .each = TK_GRAD_CHUNK};
-    const int norm = what == TK_LAYER_NORM_BACK || what == TK_RMS_NORM_BACK;
+    const int norm = what == TK_LAYER_NORM_BACK || what == TK_RMS_NORM_BACK, batch = what == TK_BATCH_NORM_BACK;
     if (!w->n || !w->m) return TK_OK;
     if (what >= TK_BY_COLUMNS) { /* columns are apart: how many are one part changes no sum */
         job.n = w->m;
@@ -28,15 +28,15 @@ int tk_grad_rows_run(tk_grad_rows_work *w, int what, int isa, int threads) {
         job.each = (job.each + COLUMNS - 1) / COLUMNS * COLUMNS;
     }
     const size_t parts = (job.n + job.each - 1) / job.each;
-    if (norm) {
-        w->partial = tk_calloc(parts, 2 * w->m * sizeof(float));
+    if (norm || batch) {
+        w->partial = tk_calloc(batch ? 1 : parts, 2 * w->m * sizeof(float));
         if (!w->partial) return TK_NO_MEMORY;
     }
     size_t worth = 1 + w->n * w->m / ITEMS;
     if ((size_t)threads > worth) threads = (int)worth;
     tk_team_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
-    if (norm) {
-        for (size_t part = 0; part < parts; part++) {
+    if (norm || batch) {
+        for (size_t part = 0; part < (batch ? 1 : parts); part++) {
             const float *sums = w->partial + part * 2 * w->m;
             for (size_t i = 0; i < w->m; i++) w->dweight[i] += sums[i];
             for (size_t i = 0; i < w->m && w->dbias; i++) w->dbias[i] += sums[w->m + i];

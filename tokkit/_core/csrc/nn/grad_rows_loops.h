@@ -3,6 +3,7 @@
 #define TK_GRAD_ROWS_LOOPS_H
 #include <math.h>
 #include "nn/grad_rows.h"
+#include "nn/number_hash.h"
 #include "nn/lanes_math.h"
 
 /* Does what is given for the columns of a row: `some` of them, VL but for the last. */
@@ -156,14 +157,6 @@ static void cross_entropy(const tk_grad_rows_work *w, size_t from, size_t to) {
     }
 }
 
-/* A hash of a number and a seed: equal for every instruction set. */
-TK_INLINE uint32_t number_hash(uint32_t i, uint32_t low, uint32_t high) {
-    uint32_t h = (i ^ low) * UINT32_C(0x9E3779B1);
-    h = (h ^ h >> 15 ^ high) * UINT32_C(0x85EBCA77);
-    h = (h ^ h >> 13) * UINT32_C(0xC2B2AE3D);
-    return h ^ h >> 16;
-}
-
 /* y = x, or 0 where the hash says so; y may be x. */
 static void drop_out(const tk_grad_rows_work *w, size_t from, size_t to) {
     for (size_t r = from; r < to; r++) {
@@ -191,6 +184,81 @@ static void scatter_add(const tk_grad_rows_work *w, size_t from, size_t to) {
     }
 }
 
-#define GRAD_ROW_KERNELS                                                                                          \
-    {layer_norm_back, rms_norm_back, activate_back, gate_back, cross_entropy, drop_out, column_sums, scatter_add}
+/* Batch norm of columns from … to. Sums are those of chunks of rows, whose own sums are in registers: a chunk of all
+   columns is in the cache. */
+#define EACH_CHUNK(n, ...)                                                                  \
+    for (size_t first = 0, end; first < (n); first = end) {                                 \
+        end = (n) - first < TK_GRAD_CHUNK ? (n) : first + TK_GRAD_CHUNK;                    \
+        __VA_ARGS__                                                                         \
+    }
+#define AT(p, step) ((p) + (ptrdiff_t)r * (step) + from)
+
+TK_INLINE vf one_over_deviation(vf variance, float eps) {
+    return v_div(v_set1(1), v_sqrt(v_add(variance, v_set1(eps))));
+}
+
+static void batch_norm(const tk_grad_rows_work *w, size_t from, size_t to) {
+    const size_t m = to - from, n = w->n;
+    float *mean = w->mean + from, *variance = w->variance + from;
+    const float *weight = w->weight + from, *bias = w->bias + from;
+    if (w->of_batch) {
+        const vf share = v_set1(1 / (float)n);
+        memset(mean, 0, m * sizeof(float));
+        memset(variance, 0, m * sizeof(float));
+        EACH_CHUNK(n, EACH_VECTOR(m, {
+            vf sum = v_set1(0);
+            for (size_t r = first; r < end; r++) sum = v_add(sum, TAKE(AT(w->x, w->x_step)));
+            GIVE(mean, v_add(TAKE(mean), sum));
+        }))
+        EACH_VECTOR(m, GIVE(mean, v_mul(TAKE(mean), share));)
+        EACH_CHUNK(n, EACH_VECTOR(m, {
+            vf sum = v_set1(0), centre = TAKE(mean);
+            for (size_t r = first; r < end; r++) {
+                vf v = v_sub(TAKE(AT(w->x, w->x_step)), centre);
+                sum = v_fma(v, v, sum);
+            }
+            GIVE(variance, v_add(TAKE(variance), sum));
+        }))
+        EACH_VECTOR(m, GIVE(variance, v_mul(TAKE(variance), share));)
+    }
+    EACH_CHUNK(n, EACH_VECTOR(m, {
+        const vf by = v_mul(one_over_deviation(TAKE(variance), w->eps), TAKE(weight)), centre = TAKE(mean);
+        const vf add = TAKE(bias);
+        for (size_t r = first; r < end; r++)
+            GIVE(AT(w->y, w->y_step), v_fma(v_sub(TAKE(AT(w->x, w->x_step)), centre), by, add));
+    }))
+}
+
+/* With x̂ = (x - mean) / deviation: dx = weight / deviation (dy - mean(dy) - x̂ mean(dy x̂)), the means being those of
+   columns, and 0 where the statistics are given. */
+static void batch_norm_back(const tk_grad_rows_work *w, size_t from, size_t to) {
+    const size_t m = to - from, n = w->n;
+    const float *mean = w->mean + from, *variance = w->variance + from, *weight = w->weight + from;
+    float *hats = w->partial + from, *sums = hats + w->m;
+    EACH_CHUNK(n, EACH_VECTOR(m, {
+        const vf by = one_over_deviation(TAKE(variance), w->eps), centre = TAKE(mean);
+        vf sum = v_set1(0), hat_sum = v_set1(0);
+        for (size_t r = first; r < end; r++) {
+            vf d = TAKE(AT(w->dy, w->dy_step)), hat = v_mul(v_sub(TAKE(AT(w->x, w->x_step)), centre), by);
+            sum = v_add(sum, d);
+            hat_sum = v_fma(d, hat, hat_sum);
+        }
+        GIVE(sums, v_add(TAKE(sums), sum));
+        GIVE(hats, v_add(TAKE(hats), hat_sum));
+    }))
+    const vf share = v_set1(w->of_batch ? 1 / (float)n : 0);
+    EACH_CHUNK(n, EACH_VECTOR(m, {
+        const vf by = one_over_deviation(TAKE(variance), w->eps), centre = TAKE(mean), scale = v_mul(by, TAKE(weight));
+        const vf d_mean = v_mul(TAKE(sums), share), hat_mean = v_mul(TAKE(hats), share);
+        for (size_t r = first; r < end; r++) {
+            vf hat = v_mul(v_sub(TAKE(AT(w->x, w->x_step)), centre), by);
+            vf d = v_sub(v_sub(TAKE(AT(w->dy, w->dy_step)), d_mean), v_mul(hat, hat_mean));
+            GIVE(AT(w->dx, w->dx_step), v_mul(scale, d));
+        }
+    }))
+}
+
+#define GRAD_ROW_KERNELS                                                                                             \
+    {layer_norm_back, rms_norm_back, activate_back, gate_back, cross_entropy, drop_out, column_sums, scatter_add, \
+     batch_norm, batch_norm_back}
 #endif
