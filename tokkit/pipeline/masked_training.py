@@ -173,14 +173,8 @@ def _configuration(
                 f"{files.show(model)}: a model of type {made.get('model_type')!r} does not learn masked tokens here; "
                 f"those of {', '.join(LEARNT)} do"
             )
-    elif isinstance(config, Mapping):
-        made = dict(config)
-    elif isinstance(config, str) and config in PRESETS:
-        made = dict(PRESETS[config])
-    elif Path(config).is_file():
-        made = dict(modules.read_json(Path(config)))
     else:
-        raise OptionError(f"config is {os.fspath(config)!r}; it must be one of {', '.join(PRESETS)}, or a config.json")
+        made = lm_folders.stated_config(config, PRESETS)
     if model is None:
         if made.setdefault("model_type", "bert") != "bert":
             raise OptionError(

@@ -344,6 +344,34 @@ class Residual:
         return y
 
 
+def activated(x: Floats, activation: str, tape: Tape) -> Floats:
+    """Return the activation of rows; backward goes over x, which nothing else may read."""
+    y = tape.empty(*x.shape)
+    core.activate(x, y, activation, threads=current_threads())
+
+    def back(dy: Floats) -> Floats:
+        grad_core.activate_back(dy, x, x, activation, threads=current_threads())
+        return x
+
+    tape.push(back)
+    return y
+
+
+def taken_rows(x: Floats, places: NDArray[np.int64], tape: Tape) -> Floats:
+    """Return some rows, each at most once; the gradient of all others is 0."""
+    shape, y = x.shape, tape.empty(len(places), x.shape[1])
+    core.gather(x, places, y, threads=current_threads())
+
+    def back(dy: Floats) -> Floats:
+        dx = tape.empty(*shape)
+        dx[...] = 0
+        dx[places] = dy
+        return dx
+
+    tape.push(back)
+    return y
+
+
 def seed_dropouts(dropouts: Sequence[Dropout], seed: int) -> None:
     """Give each place its own numbers of a seed."""
     for place, dropout in enumerate(dropouts):

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core import grad as core
-from tokkit._core import nn as kernels
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.arrays import Floats, current_threads, ids_of
+from tokkit.nn.arrays import Floats, ids_of
 from tokkit.nn.checks import as_float
 from tokkit.nn.config import Shapes
 from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.fused_loss import loss_of_rows
-from tokkit.nn.grad.layers import Linear, Norm, seed_dropouts
+from tokkit.nn.grad.layers import Linear, Norm, activated, seed_dropouts, taken_rows
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape, is_bf16
 
@@ -77,34 +75,13 @@ class MaskedLM:
         return self._out.run(hidden, tape).reshape(*made.shape, -1)
 
     def _head(self, x: Floats, tape: Tape) -> Floats:
-        inner = self._dense.forward(x, tape)
-        y = tape.empty(*inner.shape)
-        kernels.activate(inner, y, self.activation, threads=current_threads())
-
-        def back(dy: Floats) -> Floats:
-            core.activate_back(dy, inner, inner, self.activation, threads=current_threads())
-            return inner
-
-        tape.push(back)
-        return self._norm.forward(y, tape)
+        return self._norm.forward(activated(self._dense.forward(x, tape), self.activation, tape), tape)
 
     def _run(
         self, texts: PackedTexts, targets: NDArray[np.int64], tape: Tape, share: float | None
     ) -> tuple[float, Floats]:
-        states = self._trunk.forward(texts, tape)
         places = np.flatnonzero(targets >= 0)  # the head runs for these alone
-        chosen = tape.empty(len(places), states.shape[1])
-        kernels.gather(states, places, chosen, threads=current_threads())
-        shape = states.shape
-        del states
-
-        def back(dy: Floats) -> Floats:
-            dx = tape.empty(*shape)
-            dx[...] = 0
-            dx[places] = dy
-            return dx
-
-        tape.push(back)
+        chosen = taken_rows(self._trunk.forward(texts, tape), places, tape)
         return loss_of_rows(self._out, self._head(chosen, tape), targets[places], tape, share)
 
 

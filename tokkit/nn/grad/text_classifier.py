@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import grad as core
-from tokkit._core import nn as kernels
 from tokkit.errors import ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of
 from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes
 from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
-from tokkit.nn.grad.layers import Dropout, Linear, seed_dropouts
+from tokkit.nn.grad.layers import Dropout, Linear, activated, seed_dropouts, taken_rows
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape
 
@@ -35,15 +34,7 @@ class ClassifierHead:
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Return logits (n, labels) of vectors (n, dim), which it may change."""
         if self._dense is not None:
-            inner = self._dense.forward(x, tape)
-            x = tape.empty(*inner.shape)
-            kernels.activate(inner, x, self.activation, threads=current_threads())
-
-            def back(dy: Floats) -> Floats:
-                core.activate_back(dy, inner, inner, self.activation, threads=current_threads())
-                return inner
-
-            tape.push(back)
+            x = activated(self._dense.forward(x, tape), self.activation, tape)
             x = self.dropouts[1].forward(x, tape)
         return self._out.forward(x, tape)
 
@@ -115,17 +106,7 @@ class TextClassifier:
         return ordered
 
     def _run(self, texts: PackedTexts, tape: Tape) -> Floats:
-        states, firsts = self._trunk.forward(texts, tape), texts.starts[:-1]
-        chosen, shape = states[firsts], states.shape
-
-        def back(dy: Floats) -> Floats:
-            dx = tape.empty(*shape)
-            dx[...] = 0
-            dx[firsts] = dy
-            return dx
-
-        tape.push(back)
-        return self._head.forward(chosen, tape)
+        return self._head.forward(taken_rows(self._trunk.forward(texts, tape), texts.starts[:-1], tape), tape)
 
 
 def head_shapes(dim: int, n_labels: int, *, dense: bool = True) -> Shapes:

@@ -55,16 +55,30 @@ static TK_NOINLINE void columns_add(size_t rows, size_t columns, const float *a,
     product(rows, columns, a, 1, BLOCK, b, bk, k, c, cr, 1);
 }
 
+/* A row of a head. Rows are pages apart, where the CPU fetches nothing ahead: those of the next head are fetched here,
+   and are there when its turn comes (a twentieth of the steps of benchmarks/bench_finetune.py). */
+TK_INLINE void copy_row(const float *from, size_t d, float *to) {
+    size_t i = 0;
+    for (; i + VL <= d; i += VL) {
+        v_store(to + i, v_load(from + i));
+        TK_PREFETCH_TO(from + d + i, 2);
+    }
+    if (i < d) v_store_n(to + i, v_load_n(from + i, d - i), d - i);
+}
+
 /* Rows of one head, [n][wide], with zeros after the last row up to a block, and after the last column. */
 static void take_head(const float *from, ptrdiff_t row, size_t n, size_t d, size_t wide, float *to) {
     for (size_t r = 0; r < n; r++, from += row, to += wide) {
-        memcpy(to, from, d * sizeof(float));
-        memset(to + d, 0, (wide - d) * sizeof(float));
+        copy_row(from, d, to);
+        for (size_t i = d; i < wide; i++) to[i] = 0;
     }
     memset(to, 0, (BLOCK - 1 - (n + BLOCK - 1) % BLOCK) * wide * sizeof(float));
 }
 static void give_head(const float *from, size_t n, size_t d, size_t wide, float *to, ptrdiff_t row) {
-    for (size_t r = 0; r < n; r++, from += wide, to += row) memcpy(to, from, d * sizeof(float));
+    for (size_t r = 0; r < n; r++, from += wide, to += row) {
+        for (size_t i = 0; i < d; i += 64 / sizeof(float)) TK_PREFETCH_WRITE(to + d + i);
+        memcpy(to, from, d * sizeof(float));
+    }
 }
 
 /* Rows of a block as columns, times `by`. */
@@ -150,6 +164,7 @@ static void grad_attend(const tk_grad_attention *a, size_t sequence, size_t kv_h
             for (size_t r = 0; r < some; r++) {
                 lse[first + r] = saved[r] - log2f(by[r]);
                 float *to = out + (ptrdiff_t)(first + r) * a->out_row;
+                for (size_t i = 0; i < d; i += 64 / sizeof(float)) TK_PREFETCH_WRITE(to + d + i);
                 for (size_t i = 0; i < d; i++) to[i] = o[r * wide + i] * by[r];
             }
         }
