@@ -165,7 +165,7 @@ def test_a_long_text_without_a_space_is_one_text(kind: str, part: str) -> None:
 def test_a_text_in_which_every_unit_is_another_is_exact() -> None:
     """The cache is left alone then, for a while, and then tried again."""
     rng = random.Random(1)
-    words = ["".join(rng.choice("abcdefghijklmnop") for _ in range(rng.randrange(3, 20))) for _ in range(60_000)]
+    words = ["".join(rng.choices("abcdefghijklmnop", k=rng.randrange(3, 20))) for _ in range(60_000)]
     text = " ".join(words + ["the"] * 30_000 + words[:3000])
     for kind in ("unigram", "bpe"):
         blob = trained(kind, "plain")
@@ -289,7 +289,7 @@ def test_the_cache_is_bounded() -> None:
     ours = with_cache(read_model(trained("unigram", "plain")), 1 << 12)
     rng = random.Random(2)
     for _ in range(20):
-        ours.encode(" ".join("".join(rng.choice("aeinst") for _ in range(8)) for _ in range(3000)) + " the" * 3000)
+        ours.encode(" ".join("".join(rng.choices("aeinst", k=8)) for _ in range(3000)) + " the" * 3000)
     info = ours.cache_info()
     assert info["words"] <= info["max_words"] <= 1 << 12
 
