@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import tokkit
+from conftest import LONG
 from tokkit.data import encode_shards
 from tokkit.trainers import build_counts
 
@@ -62,3 +63,28 @@ def test_a_run_that_is_killed_is_run_again_to_equal_files(run: Callable[[Path, P
     run(tmp_path / "data", out)
     run(tmp_path / "data", tmp_path / "whole")
     assert contents(out) == contents(tmp_path / "whole"), "and nothing that the killed ones began is left"
+
+
+@pytest.mark.skipif(not LONG, reason="kills for half a minute; TOKKIT_LONG=1")
+@pytest.mark.parametrize("run", [count, encode])
+def test_runs_that_are_killed_at_any_moment_leave_nothing_wrong(
+    run: Callable[[Path, Path], None], tmp_path: Path
+) -> None:
+    drawn = random.Random(2)
+    (tmp_path / "data").mkdir()
+    for n in range(4):
+        lines = "".join(f"{drawn.getrandbits(40):x} low\n" for _ in range(3000))
+        (tmp_path / "data" / f"{n}.txt").write_text(lines)
+    began = time.monotonic()
+    run(tmp_path / "data", tmp_path / "whole")
+    took, killed = time.monotonic() - began, 0
+    for number in range(10):
+        out = tmp_path / f"killed-{number}"
+        for _ in range(10):
+            child = started(lambda out=out: run(tmp_path / "data", out))
+            time.sleep(drawn.random() * took / 5)  # each has what those before it finished
+            os.kill(child, signal.SIGKILL)
+            killed += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        run(tmp_path / "data", out)
+        assert contents(out) == contents(tmp_path / "whole")
+    assert killed, "each was done before it was killed"
