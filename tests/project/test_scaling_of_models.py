@@ -36,8 +36,8 @@ LINE = 50  # characters of a document
 
 def lines_of(kind: str, n: int) -> list[str]:
     """Return documents of a kind, each of which is another."""
-    text = KINDS[kind](n).replace("\n", " ")
-    return [f"{k} {text[k : k + LINE]}" for k in range(0, n, LINE)]
+    text = KINDS[kind](n).replace("\n", " ").replace("\0", "\x01")  # a file with zeros is no text to search
+    return [f"{k} low {text[k : k + LINE]}" for k in range(0, n, LINE)]
 
 
 def written(lines: list[str], path: Path) -> Path:
@@ -101,7 +101,7 @@ def test_twice_the_documents_are_twice_the_work(call: str, tmp_path: Path) -> No
             folder = tmp_path / f"{len(found)}-{kind.replace(' ', '-')}-{n}"
             folder.mkdir()
             work.append(work_of(OF_LINES[call], lines_of(kind, n), folder))
-        assert work[0] > N / 2, "a call whose loops are not counted would pass whatever it does"
+        assert work[0] > N / 4, "a call whose loops are not counted would pass whatever it does"
         if work[1] > MAX_GROWTH * work[0] + FEW:
             found[kind] = work
     assert not found
