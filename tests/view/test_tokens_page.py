@@ -16,6 +16,7 @@ import tokkit
 from browser import opened, text_of, title_of
 from tokkit import view
 from tokkit.errors import OptionError
+from tokkit.sampling.subwords import Merges
 from tokkit.view import notebook
 from tokkit.view.token_spans import TokenSpans, encoded
 from tokkit.view.tokens_page import MAX_BYTES
@@ -64,6 +65,26 @@ def test_a_page_has_the_bytes_of_the_text_and_the_span_of_each_token(tok: tokkit
     assert spans == tok(TEXT).byte_offsets
     for id_, (spelt, score, special) in one["tokens"].items():
         assert (bytes.fromhex(spelt), score, special) == (tok.vocab[int(id_)], None, 0)
+
+
+@pytest.mark.parametrize("model", ["bbpe", "bpe", "wordpiece"])
+def test_a_token_has_its_merges_in_their_order(model: str) -> None:
+    tok = tokkit.train({"low": 9, "lower": 5, "lowest": 4}, model=model, vocab_size=262 if model == "bbpe" else 20)
+    (one,) = data_of(view.html(tok, "lowest lower"))["sets"]
+    parts = {int(id_): made for id_, made in one["parts"].items()}
+
+    def merges(id_: int) -> list[int]:
+        rank, left, right = parts.get(id_, (None, None, None))
+        return [] if rank is None else [*merges(left), *merges(right), rank]
+
+    if model == "wordpiece":
+        assert parts == {}
+        return
+    for symbols, steps in Merges(tok).words("lowest lower"):
+        last = steps[-1].symbols if steps else symbols
+        wanted = sorted(step.rank for step in steps)
+        assert sorted(rank for token in last for rank in merges(tok.vocab[token])) == wanted
+        assert all(str(tok.vocab[token]) in one["tokens"] for token in (*symbols, *last))
 
 
 @pytest.mark.parametrize("special", [False, True])

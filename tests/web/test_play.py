@@ -17,6 +17,7 @@ from extras import extra
 from tokkit.chat import ChatTemplate
 from tokkit.cli.play import short_names
 from tokkit.errors import ChatError, FormatError, OptionError
+from tokkit.view.token_parts import TokenParts, with_parts
 from tokkit.web import playground
 from tokkit.web.errors import RequestError
 from tokkit.web.play_results import KEPT, Asked, Results, Tokenizers
@@ -101,7 +102,9 @@ def test_tokens_of_a_window_are_those_of_the_whole_text(ask: Callable[..., Any],
     assert list(zip(one["starts"], one["ends"], strict=True)) == encoding.byte_offsets
     assert one["fits"] == encoding.byte_offsets[2][0]
     assert "fits" not in other
-    assert one["tokens"] == {str(id_): [tok.vocab[id_].hex(), None, 0] for id_ in encoding.ids}
+    parts = TokenParts(tok).of(encoding.ids)
+    assert one["parts"] == {str(id_): list(made) for id_, made in parts.items()}
+    assert one["tokens"] == {str(id_): [tok.vocab[id_].hex(), None, 0] for id_ in with_parts(encoding.ids, parts)}
     window = part.json["sets"][0]
     inside = [k for k, (a, b) in enumerate(encoding.byte_offsets) if b > 5 and a <= 9]
     assert (window["first"], window["ids"]) == (inside[0], [encoding.ids[k] for k in inside])

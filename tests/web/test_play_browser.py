@@ -17,6 +17,7 @@ from extras import extra
 from page_checks import PHONE, faults, unreached
 from pages import HOSTILE
 from play_browser import HOSTILE_NAME, TOKENIZERS, Page
+from tokkit.sampling.subwords import Merges
 from tokkit.view import why
 
 extra("starlette")
@@ -28,6 +29,10 @@ from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
+
+
+def describe(page: Page, number: int) -> str:
+    return str(page.run("return describe(panes.source.bytes, panes.source.sets[0], arguments[0])", number))
 
 
 @pytest.fixture
@@ -51,6 +56,9 @@ def test_tokens_come_as_one_types_and_pointing_at_one_says_what_it_is(
     ActionChains(fresh.driver).move_to_element(spans[1]).perform()
     id_ = toks[1].encode("low lower")[1]
     assert f"id {id_}" in fresh.find("readout").text
+    for step in next(Merges(toks[1]).words("low"))[1]:
+        said = f"{step.left.decode()} + {step.right.decode()} (rank {step.rank})"
+        assert said in describe(fresh, 0)
     assert f"{len(spans)} tokens" in fresh.find("heads").text
     fresh.keep("typing")
 

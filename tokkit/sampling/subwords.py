@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokkit._core.align import AlignedText
 from tokkit.errors import OptionError
@@ -37,6 +38,25 @@ class MergeStep:
     symbols: tuple[bytes, ...]
 
 
+def has_merges(tok: Tokenizer) -> bool:
+    """Tell whether a tokenizer has `Merges`."""
+    return isinstance(tok.definition.model, CharBPE) or tok.definition.over_bytes is not None
+
+
+def merge_table(tok: Tokenizer) -> NDArray[np.uint32]:
+    """Return the merges of a tokenizer (n, 3): ids of left, right and result, the first merge first.
+
+    OptionError if the model is not BPE.
+    """
+    definition = tok.definition
+    model: Any = definition.model
+    if definition.over_bytes is not None:
+        return np.asarray(tok._engine.merges(), dtype=np.uint32).reshape(-1, 3)
+    if isinstance(model, CharBPE):
+        return np.asarray(model.merges, dtype=np.uint32).reshape(-1, 3)
+    raise OptionError(f"the model is {described(model)}; only BPE models have merges to follow")
+
+
 class Merges:
     """The merges of a tokenizer, to be followed step by step.
 
@@ -51,15 +71,11 @@ class Merges:
         """OptionError if the model is not BPE."""
         self._tok = tok
         definition = tok.definition
-        merges: Any
-        if definition.over_bytes is not None:
-            merges = tok._engine.merges()
-        elif isinstance(definition.model, CharBPE):
-            merges = definition.model.merges
-            empty = replace(definition.model, merges=np.empty((0, 3), dtype=np.uint32), ignore_merges=False)
+        merges = merge_table(tok)
+        if definition.over_bytes is None:
+            model: Any = definition.model
+            empty = replace(model, merges=np.empty((0, 3), dtype=np.uint32), ignore_merges=False)
             self._bare = empty.encoder(definition.vocab, added_ids=definition.added_ids)
-        else:
-            raise OptionError(f"the model is {described(definition.model)}; only BPE models have merges to follow")
         self._priorities: Priorities = {(a, b): (rank, result) for rank, (a, b, result) in enumerate(merges.tolist())}
         self._whole = getattr(definition.model, "whole_piece", False) or getattr(
             definition.model, "ignore_merges", False

@@ -11,11 +11,10 @@ import numpy as np
 
 from tokkit.errors import OptionError
 from tokkit.escaping import visible
-from tokkit.models.char_bpe import CharBPE
 from tokkit.models.names import name_of
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
-from tokkit.sampling.subwords import Merges
+from tokkit.sampling.subwords import Merges, has_merges
 from tokkit.sentencepiece_model import NORMAL, USER_DEFINED, SentencePieceModel
 from tokkit.view.stages import changed_by_stages
 
@@ -61,11 +60,6 @@ def why(tok: Tokenizer, word: str, *, temperature: float = 1.0, merges: Merges |
         words = [merges_of(symbols, steps) for symbols, steps in (merges or Merges(tok)).words(word)]
         return made | {"kind": "bpe", "words": words}
     return made | {"kind": "", "words": []}
-
-
-def has_merges(tok: Tokenizer) -> bool:
-    """Tell whether a tokenizer has `Merges`."""
-    return isinstance(tok.definition.model, CharBPE) or tok.definition.over_bytes is not None
 
 
 def spelt(token: bytes) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from tokkit.errors import OptionError
 from tokkit.escaping import visible
 from tokkit.view.standalone import in_base64, standalone
+from tokkit.view.token_parts import Parts, TokenParts, with_parts
 from tokkit.view.token_spans import TokenSpans, encoded, told
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ def html(
     sets = []
     for name, each in toks.items():
         spans = encoded(each, utf8, special=special, add_special=add_special)
-        sets.append(data_of(name, spans, told(each, np.unique(spans.ids).tolist())))
+        ids = np.unique(spans.ids).tolist()
+        parts = TokenParts(each).of(ids)
+        sets.append(data_of(name, spans, told(each, with_parts(ids, parts)), parts))
     return standalone(title, BODY, FILES, {"utf8": in_base64(np.frombuffer(utf8, dtype=np.uint8), "u1"), "sets": sets})
 
 
@@ -86,10 +89,10 @@ def encoding_html(encoding: Encoding, title: str = "Encoding") -> str:
     return standalone(title, BODY, FILES, {"utf8": in_base64(np.frombuffer(utf8, dtype=np.uint8), "u1"), "sets": sets})
 
 
-def data_of(name: str, spans: TokenSpans, tokens: Mapping[int, Any]) -> dict[str, Any]:
+def data_of(name: str, spans: TokenSpans, tokens: Mapping[int, Any], parts: Parts | None = None) -> dict[str, Any]:
     """Return what a page has of one tokenizer."""
     columns = {key: in_base64(getattr(spans, key), "<u4") for key in ("ids", "starts", "ends")}
-    return {"name": name, "n": len(spans), **columns, "tokens": tokens}
+    return {"name": name, "n": len(spans), **columns, "tokens": tokens, "parts": parts or {}}
 
 
 def framed(page: str, title: str, height: str = "20em") -> str:

@@ -14,8 +14,8 @@ import numpy as np
 
 from tokkit.errors import TokkitError
 from tokkit.escaping import visible
-from tokkit.sampling.subwords import Merges
-from tokkit.view.reasons import has_merges
+from tokkit.sampling.subwords import Merges, has_merges
+from tokkit.view.token_parts import TokenParts, with_parts
 from tokkit.view.token_spans import TokenSpans, encoded, told
 from tokkit.web.errors import RequestError
 
@@ -56,6 +56,7 @@ class Tokenizers:
         self.loaders = dict(loaders)
         self._loaded: dict[str, Tokenizer] = {}
         self._merges: dict[str, Merges] = {}
+        self._parts: dict[str, TokenParts] = {}
         self._lock = threading.Lock()
 
     def merges(self, name: str) -> Merges | None:
@@ -64,6 +65,12 @@ class Tokenizers:
         if name not in self._merges and has_merges(tok):
             self._merges[name] = Merges(tok)
         return self._merges.get(name)
+
+    def parts(self, name: str) -> TokenParts:
+        """Return what the tokens of a tokenizer are merged from."""
+        if name not in self._parts:
+            self._parts[name] = TokenParts(self.get(name))
+        return self._parts[name]
 
     def get(self, name: str) -> Tokenizer:
         """Return a tokenizer; RequestError, 404 or 422, if there is none of this name or it does not load."""
@@ -158,7 +165,8 @@ class Results:
             ids = part.ids[:MAX_TOLD].tolist()
             columns = {"ids": ids, "starts": part.starts[:MAX_TOLD].tolist(), "ends": part.ends[:MAX_TOLD].tolist()}
             one = {"name": name, "n": len(spans), "first": at, **columns}
-            one["tokens"] = told(self.tokenizers.get(name), ids)
+            one["parts"] = parts = self.tokenizers.parts(name).of(ids)
+            one["tokens"] = told(self.tokenizers.get(name), with_parts(ids, parts))
             if limit is not None and limit < len(spans):
                 one["fits"] = int(spans.starts[limit])
             made.append(one)

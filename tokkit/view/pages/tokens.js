@@ -1,20 +1,27 @@
 // Tokens in colours: spans of text in a cell, each of another colour than the one before it.
-const hues = 6, markup = /[&<>"]/g;
+const mostMerges = 6, hues = 6, markup = /[&<>"]/g;
 
 // Tokens from number `first` on: ids, starts and ends in bytes; `tokens` has what there is to say of an id. `toneOf`
-// gives the class of a token that has a colour of its own.
+// gives the class of a token that has a colour of its own, `parts` the [rank, left, right] of a token that is merged.
 class TokenSet {
-  constructor({ name, n, first = 0, ids, starts, ends, tokens, toneOf = null }) {
-    Object.assign(this, { name, n, first, ids, starts, ends, tokens, toneOf });
+  constructor({ name, n, first = 0, ids, starts, ends, tokens, parts = {}, toneOf = null }) {
+    Object.assign(this, { name, n, first, ids, starts, ends, tokens, parts, toneOf });
   }
 
   // Of a standalone page: columns are bytes in base64.
-  static of({ name, n, ids, starts, ends, tokens }) {
+  static of({ name, n, ids, starts, ends, tokens, parts }) {
     const column = text => new Uint32Array(numbers(text).buffer);
-    return new TokenSet({ name, n, ids: column(ids), starts: column(starts), ends: column(ends), tokens });
+    return new TokenSet({ name, n, ids: column(ids), starts: column(starts), ends: column(ends), tokens, parts });
   }
 
   get length() { return this.ids.length; }
+
+  // The merges that made a token of this id, each after those of its parts: "lo + w (rank 1)".
+  merges(id) {
+    if (!this.parts[id]) return [];
+    const [rank, left, right] = this.parts[id], called = each => named(this.tokens[each][0]);
+    return [...this.merges(left), ...this.merges(right), called(left) + " + " + called(right) + " (rank " + rank + ")"];
+  }
 
   // The name of token k as its vocabulary has it.
   called(k) {
@@ -130,5 +137,10 @@ function describe(bytes, set, number) {
   if (token && set.called(k) !== text) said.push("in the vocabulary \u201c" + set.called(k) + "\u201d");
   if (token && token[1] !== null) said.push("score " + token[1]);
   if (token && token[2]) said.push("special");
+  const merges = set.merges(id), shownMerges = merges.slice(-mostMerges);
+  if (set.parts[id]) {
+    said.push("rank " + set.parts[id][0]);
+    said.push("merges " + (merges.length > mostMerges ? "\u2026 " : "") + shownMerges.join(", "));
+  }
   return said.join("  \u00b7  ");
 }
