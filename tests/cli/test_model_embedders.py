@@ -44,9 +44,11 @@ def test_a_folder_that_makes_vectors_generates_no_text(run: Run) -> None:
     generators.embedder(Path("embedder"))
     made = run("model", "generate", "embedder", "the cat")
     assert (made.exit_code, "holds an encoder" in made.stderr) == (1, True)
-    made = run("model", "quantize", "embedder", "-o", "small", "--precision", "int8")
-    assert (made.exit_code, "makes vectors of texts" in made.stderr) == (1, True)
+    assert run("model", "quantize", "embedder", "-o", "small", "--precision", "int8").exit_code == 0
+    made = run("model", "generate", "small", "the cat")
+    assert (made.exit_code, "holds an encoder" in made.stderr) == (1, True)
     generators.embedder(Path("both"), is_causal=False)
     Path("both/modules.json").unlink()
-    made = run("model", "quantize", "both", "-o", "small", "--precision", "int8")
-    assert (made.exit_code, "its tokens see later ones" in made.stderr) == (1, True)
+    made = run("model", "quantize", "both", "-o", "other", "--precision", "int8")
+    assert made.exit_code == 0, made.stderr
+    assert run("model", "embed", "other", "--text", "the cat").exit_code in (0, 2)

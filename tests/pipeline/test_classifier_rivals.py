@@ -65,6 +65,7 @@ CASES: list[tuple[str, Callable[[Path, Any], int], dict[str, Any]]] = [
     ("ModernBert", wordpieces, MODERN | {"classifier_bias": True, "norm_bias": True}),
     ("Gte", wordpieces, SIZES | {"type_vocab_size": 2}),
     ("NomicBert", wordpieces, SIZES),
+    ("Electra", wordpieces, SIZES | {"embedding_size": 20}),
 ]
 
 
@@ -183,3 +184,36 @@ def test_a_decoder_says_yes_as_the_recipe_of_qwen_has_it(tmp_path: Path) -> None
         expected.append(torch.log_softmax(logits[[no, yes]], dim=0)[1].exp().item())
     assert np.abs(ours.predict([(QUERY, document) for document in DOCUMENTS]) - expected).max() < 1e-5
     assert np.ptp(expected) > 1e-3
+
+
+GROUPED = SIZES | {"num_key_value_heads": 2, "head_dim": 12}
+DECODERS: dict[str, dict[str, Any]] = {
+    "Llama": GROUPED, "Qwen2": GROUPED, "Qwen3": GROUPED, "Mistral": GROUPED | {"sliding_window": 5}, "Gemma": GROUPED,
+    "Phi3": SIZES, "GPT2": {"n_embd": 48, "n_layer": 2, "n_head": 4},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pad", [1, 2])  # a token of its own, or the one at the end of each text
+@pytest.mark.parametrize("name", DECODERS)
+def test_scores_of_decoders_are_those_of_transformers(tmp_path: Path, name: str, pad: int) -> None:
+    transformers, torch = extra("transformers"), extra("torch")
+    n = byte_pairs(tmp_path, transformers)
+    torch.manual_seed(3)
+    config = getattr(transformers, f"{name}Config")(
+        vocab_size=n, max_position_embeddings=36, pad_token_id=pad, bos_token_id=0, eos_token_id=2,
+        id2label={0: "a", 1: "b", 2: "c"}, label2id={"a": 0, "b": 1, "c": 2}, **DECODERS[name],
+    )  # fmt: skip
+    config.initializer_range = 0.25
+    theirs = getattr(transformers, f"{name}ForSequenceClassification")(config).eval()
+    theirs.save_pretrained(tmp_path)
+    ours = pipeline.load(tmp_path)
+    assert isinstance(ours, pipeline.CrossEncoder)
+    pairs = [(QUERY, document) for document in DOCUMENTS if len(document) < 50]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    tokenizer.pad_token_id = pad
+    given = tokenizer([a for a, _ in pairs], [b for _, b in pairs], padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = theirs(input_ids=given["input_ids"], attention_mask=given["attention_mask"]).logits.numpy()
+    np.testing.assert_allclose(ours.predict(pairs, activation_fn="identity"), expected, atol=1e-4)
+    pipeline.quantize(tmp_path, tmp_path / "p", precision="int8")
+    assert np.corrcoef(pipeline.load(tmp_path / "p").predict(pairs).ravel(), expected.ravel())[0, 1] > 0.95

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import generators
 from model_folders import BERT, classifier, tensors_of, write
 from tokkit import pipeline
 from tokkit.errors import FormatError, OptionError
@@ -52,6 +53,28 @@ def test_a_head_reads_the_first_state_and_a_tagger_all_of_them(tmp_path: Path) -
         ("the", 1, 0, 3), ("cat", 2, 4, 7), ("sat", 3, 8, 11)
     ]  # fmt: skip
     assert {one["entity"] for one in tokens} <= set(TAGS)
+
+
+@pytest.mark.parametrize("pad", [None, 117, 97])
+def test_the_score_of_a_decoder_is_that_of_the_last_token_that_is_not_padding(tmp_path: Path, pad: int | None) -> None:
+    stated = {"architectures": ["LlamaForSequenceClassification"], "id2label": {"0": "no", "1": "yes"}}
+    folder = generators.folder(tmp_path / "d", **stated, pad_token_id=pad)
+    tensors: dict[str, Any] = dict(read_safetensors(folder / "model.safetensors"))
+    tensors["score.weight"] = matrix = np.random.default_rng(1).normal(0, 0.5, (2, 32)).astype(np.float32)
+    write_safetensors(folder / "model.safetensors", tensors)
+    model = pipeline.load(folder)
+    assert isinstance(model, pipeline.CrossEncoder)
+    texts = ["the cat", "zzua", "", "aa"]
+    made = model.classify(texts, top_k=None, function_to_apply="none")
+    for text, labels in zip(texts, made, strict=True):
+        ids = model.tokenizer.encode(text)
+        if not ids:
+            expected = np.zeros(2)
+        else:
+            kept = [i for i, id_ in enumerate(ids) if id_ != pad]
+            expected = matrix @ model.hidden_states(text).states[-1][max(kept, default=0)]
+        found = {one["label"]: one["score"] for one in labels}
+        np.testing.assert_allclose([found["no"], found["yes"]], expected, atol=1e-4)
 
 
 def test_scores_depend_on_the_pair_alone(tmp_path: Path) -> None:

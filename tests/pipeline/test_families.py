@@ -33,7 +33,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("MPNet", SMALL),
     ("MPNet", LARGER),
     ("Electra", SMALL | {"embedding_size": 48, "hidden_act": "relu"}),
-    ("Electra", LARGER | {"embedding_size": 128}),
+    ("Electra", LARGER | {"embedding_size": 40}),
 ]
 LENGTHS = (7, 150, 1, 33)
 

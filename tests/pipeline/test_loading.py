@@ -120,7 +120,7 @@ def test_poolings_are_joined_side_by_side(tmp_path: Path) -> None:
 
 
 CHANGED: list[tuple[dict[str, Any], str]] = [
-    ({"model_type": "opt"}, "model_type: 'opt' is not supported; encoders of these types are: bert, roberta"),
+    ({"model_type": "opt"}, "model_type: 'opt' is not supported; models of these types are: bert, roberta"),
     ({"model_type": None}, "model_type: None is not supported"),
     ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; gelu"),
     ({"hidden_size": 17}, "dim 17 is not a multiple of 2 heads"),

@@ -16,6 +16,8 @@ import model_folders
 from tokkit import pipeline
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats.safetensors import Tensor, read_safetensors, write_safetensors
+from tokkit.pipeline import families
+from tokkit.pipeline.learning_encoders import encoder_config
 from tokkit.pipeline.quality import compared
 from tokkit.registry import hub_models
 
@@ -61,7 +63,9 @@ def test_an_encoder_decoder_is_the_model_at_that_precision(tmp_path: Path, kind:
 def test_encoders_are_the_models_at_that_precision(tmp_path: Path, precision: str) -> None:
     config = model_folders.BERT
     plain = model_folders.write(tmp_path / "bert", config, model_folders.tensors_of(config, head=True))
-    for source in (plain, generators.embedder(tmp_path / "embedder")):
+    electra = {**config, "model_type": "electra", "embedding_size": 6}
+    small = model_folders.write(tmp_path / "electra", electra, model_folders.tensors_of(electra, head=True))
+    for source in (plain, small, generators.embedder(tmp_path / "embedder")):
         there, made = (
             pipeline.load(source, precision=precision),
             quantized(source, tmp_path / "p" / source.name, precision),
@@ -74,6 +78,10 @@ def test_encoders_are_the_models_at_that_precision(tmp_path: Path, precision: st
         assert made.prompts == there.prompts
         assert np.array_equal(pickle.loads(pickle.dumps(made)).encode("the cat"), made.encode("the cat"))
         assert made.fingerprint() != there.fingerprint()
+    assert pipeline.load(small).masked_logits("the [MASK] sat").shape == (5, 40)
+    assert pipeline.load(small).encoder.embeddings.looked_up(np.array([5])).shape == (1, 16)
+    with pytest.raises(OptionError, match="tables have 6 columns and the layers 16"):
+        encoder_config(families.read(electra))
     masked = [pipeline.load(folder).masked_logits("the [MASK] sat") for folder in (plain, tmp_path / "p" / "bert")]
     assert np.corrcoef(masked[0].ravel(), masked[1].ravel())[0, 1] > 0.99
     assert {path.name for path in (tmp_path / "p" / "embedder").iterdir()} >= {"modules.json", "1_Pooling"}

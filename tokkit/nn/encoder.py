@@ -25,7 +25,9 @@ from tokkit.nn.matrices import Matrices
 from tokkit.nn.positions import RelativeBias
 
 FUSED = ("relu", "gelu", "gelu_tanh", "silu")
-TABLES = ("word.weight", "position.weight", "type.weight", "norm.weight", "norm.bias")
+TABLES = (
+    "word.weight", "position.weight", "type.weight", "norm.weight", "norm.bias", "project.weight", "project.bias",
+)  # fmt: skip
 PRODUCTS = {
     "qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",), "up": ("feed_forward.up",),
     "down": ("feed_forward.down",),
@@ -45,16 +47,23 @@ def check_config(config: TransformerConfig) -> None:
         raise OptionError("a packed encoder has learned or relative positions, and weights of its own in each layer")
 
 
-def embedding_shapes(config: TransformerConfig, *, vocab_size: int, positions: int, types: int) -> Shapes:
+def embedding_shapes(
+    config: TransformerConfig, *, vocab_size: int, positions: int, types: int, embedding_dim: int | None = None
+) -> Shapes:
     """Return name → shape of the tables that are summed, and of the norm of their sum; `types` 0 is not a type table.
+
+    With another `embedding_dim` than that of the layers, a matrix maps the sum to their columns (ELECTRA-small).
 
     >>> sorted(embedding_shapes(TransformerConfig(dim=8, n_heads=2), vocab_size=9, positions=5, types=0))
     ['norm.bias', 'norm.weight', 'position.weight', 'word.weight']
     """
-    made: Shapes = {"word.weight": (vocab_size, config.dim), "position.weight": (positions, config.dim)}
+    dim = config.dim if embedding_dim is None else embedding_dim
+    made: Shapes = {"word.weight": (vocab_size, dim), "position.weight": (positions, dim)}
     if types:
-        made["type.weight"] = (types, config.dim)
-    return made | {"norm.weight": (config.dim,), "norm.bias": (config.dim,)}
+        made["type.weight"] = (types, dim)
+    if dim != config.dim:
+        made |= {"project.weight": (config.dim, dim), "project.bias": (config.dim,)}
+    return made | {"norm.weight": (dim,), "norm.bias": (dim,)}
 
 
 def checked_packed(
@@ -78,7 +87,8 @@ class Embeddings:
     Weights: see `embedding_shapes`. The table of words may have any float dtype and is not copied: of a mapped file,
     only the rows that are looked up are read. The position of a token is its number in its sequence plus
     `position_offset`. With `padding_idx`, as in RoBERTa, tokens of that id are not counted and have the position
-    `padding_idx`.
+    `padding_idx`. project.weight (dim, columns of the tables) and project.bias map the result to `dim` columns, if they
+    are there.
     """
 
     @renamed.keywords(first="position_offset", skipped="padding_idx")
@@ -98,6 +108,11 @@ class Embeddings:
             self._types = np.array(floats(weights["type.weight"], "type.weight"))
             # Nearly always the type is 0: its vector is added once, here.
             self._positions += self._types[0]
+        self._project = Linear.of(weights, ("project",)) if "project.weight" in weights else None
+        if self._project is not None:
+            if self._project.shape[0] != dim:
+                raise ShapeError(f"project.weight has {self._project.shape[0]} rows; it must have {dim}")
+            dim = self._project.shape[1]
         self._norm = np.array(take(weights, "norm.weight", (dim,))), np.array(take(weights, "norm.bias", (dim,)))
         self._eps, self._position_offset, self._padding_idx = eps, position_offset, padding_idx
 
@@ -115,7 +130,7 @@ class Embeddings:
         lengths = np.diff(starts)
         if lengths.max(initial=0) > self.max_length:
             raise ShapeError(f"a sequence has {lengths.max()} tokens; the model takes at most {self.max_length}")
-        x = self.looked_up(ids)
+        x = looked_up(self.words, ids)
         places = np.empty_like(x)
         rows = position_ids(ids, starts, position_offset=self._position_offset, padding_idx=self._padding_idx)
         kernels.gather(self._positions, rows, places, threads=current_threads())
@@ -129,11 +144,12 @@ class Embeddings:
             places += (self._types - self._types[0])[type_ids]
         weight, bias = self._norm
         kernels.norm(x, x, weight, bias, eps=self._eps, residual=places, threads=current_threads())
-        return x
+        return x if self._project is None else self._project(x)
 
     def looked_up(self, ids: NDArray[np.int64]) -> Floats:
-        """Return the vectors (n, dim) of ids (n) as they are in the table of words."""
-        return looked_up(self.words, ids)
+        """Return the vectors (n, dim) of ids (n) as they are in the table of words, projected if layers are wider."""
+        made = looked_up(self.words, ids)
+        return made if self._project is None else self._project(made)
 
 
 def position_ids(

@@ -84,7 +84,7 @@ class ClassifierModel(EncoderModel):
             here = starts[first : end + 1] - a
             x = self.encoder.embeddings(ids[a:b], here, types[a:b] if typed else None)
             self.encoder.run(x, here)
-            found.append(self._labels_head(x, here))
+            found.append(self._labels_head(x, here, ids[a:b]))
         made = np.concatenate(found)
         if not np.isfinite(made).all():
             raise FormatError("the model's logits are not numbers but NaN or infinity; its weights may be damaged")

@@ -14,7 +14,16 @@ from tokkit.formats.safetensors import Tensor
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.layered_encoder import LayeredEncoder
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import decoder_families, families, layered_families, layered_weights, memory, weights
+from tokkit.pipeline import (
+    decoder_families,
+    families,
+    layered_families,
+    layered_weights,
+    memory,
+    seq2seq_families,
+    task_heads,
+    weights,
+)
 from tokkit.pipeline.families import EncoderSpec
 from tokkit.pipeline.layered_families import LayeredSpec
 from tokkit.pipeline.layered_weights import LayeredWeights
@@ -24,11 +33,19 @@ from tokkit.pipeline.weights import Weights
 
 AnySpec = EncoderSpec | LayeredSpec
 AnyEncoder = TextEncoder | LayeredEncoder
-KNOWN = (*families.FAMILIES, *layered_families.FAMILIES)
+KNOWN = (
+    *families.FAMILIES, *layered_families.FAMILIES, *decoder_families.FAMILIES, *seq2seq_families.FAMILIES,
+)  # fmt: skip
+"""model_type of all models that are loaded, as a refusal lists them."""
 
 
 def makes_vectors(config: Mapping[str, Any], chain: Modules) -> bool:
-    """Return whether a decoder is there to make vectors: it says how to pool them, or its tokens see later ones."""
+    """Return whether a decoder is there to make vectors or scores, and not text.
+
+    It says how to pool vectors, its tokens see later ones, or it has a head that tells texts apart.
+    """
+    if task_heads.task_of(config) == "ForSequenceClassification" and not chain.others:
+        return True
     sees_all = config.get("is_causal") is False or bool(config.get("use_bidirectional_attention"))
     return bool(chain.poolings) and (sees_all or (chain.root / "modules.json").exists())
 

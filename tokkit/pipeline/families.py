@@ -38,7 +38,8 @@ MAX_LAYERS = 1024
 class Family:
     """One way of naming things; `keys` are ours → the configuration's, `tensors` ours → the file's, {i} the layer.
 
-    `offset`: positions begin after the padding's id, which is not counted. `head`: tensors of the head for masked
+    `offset`: positions begin after the padding's id, which is not counted. `embedding` is the key of the columns of
+    the tables, where they may have others than the layers. `head`: tensors of the head for masked
     tokens, whose activation is the encoder's unless `head_activation` names one.
     """
 
@@ -49,6 +50,7 @@ class Family:
     eps: float = 1e-12
     types: int = 0
     offset: bool = False
+    embedding: str = ""
     buckets: int = 0
     head_activation: str | None = None
     refused: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -113,7 +115,8 @@ MPNET = Family(
     head=_ROBERTA_HEAD, head_activation="gelu",
 )  # fmt: skip
 ELECTRA = Family(
-    prefix="electra.", keys=SIZES, tensors=TABLES | _BERT_LAYERS, types=2, refused=_PLAIN, head_activation="gelu",
+    prefix="electra.", keys=SIZES, types=2, refused=_PLAIN, head_activation="gelu", embedding="embedding_size",
+    tensors=TABLES | _BERT_LAYERS | {"embeddings.project": "embeddings_project"},
     head={"dense": "generator_predictions.dense", "norm": "generator_predictions.LayerNorm",
           "decoder": "generator_lm_head", "bias": "generator_lm_head.bias"},
 )  # fmt: skip
@@ -134,6 +137,7 @@ class EncoderSpec:
     positions: int
     types: int
     pad: int
+    embedding_dim: int
 
     @property
     def position_offset(self) -> int:
@@ -153,14 +157,14 @@ class EncoderSpec:
     def shapes(self) -> Shapes:
         """Return our name → shape of all that the encoder needs."""
         sizes = {"vocab_size": self.vocab_size, "positions": self.positions, "types": self.types}
-        tables = embedding_shapes(self.config, **sizes)
+        tables = embedding_shapes(self.config, embedding_dim=self.embedding_dim, **sizes)
         return {f"embeddings.{name}": shape for name, shape in tables.items()} | self.config.shapes()
 
     def head_shapes(self) -> Shapes:
         """Return our name → shape of the head for masked tokens, except its matrix, most often the table of words."""
-        dim = self.config.dim
+        dim = self.embedding_dim
         norm = {"norm.weight": (dim,), "norm.bias": (dim,)}
-        return {"dense.weight": (dim, dim), "dense.bias": (dim,), "bias": (self.vocab_size,)} | norm
+        return {"dense.weight": (dim, self.config.dim), "dense.bias": (dim,), "bias": (self.vocab_size,)} | norm
 
     def name(self, ours: str) -> str:
         """Return what the file calls a tensor, without the prefix that it may have.
@@ -191,7 +195,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[s
 
     `known` are the types that an error about the type lists, those of this file if there are none.
     """
-    family = family_of(config, FAMILIES, "encoders", known)
+    family = family_of(config, FAMILIES, "models" if known else "encoders", known)
     sizes: dict[str, Any] = {ours: count(config, key) for ours, key in family.keys.items() if ours != "activation"}
     if sizes["n_layers"] > MAX_LAYERS:
         raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
@@ -214,6 +218,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[s
         positions=count(config, "max_position_embeddings", 512),
         types=count(config, "type_vocab_size", family.types, minimum=0) if family.types else 0,
         pad=count(config, "pad_token_id", 1, minimum=0) if family.offset else 0,
+        embedding_dim=count(config, family.embedding, made.dim) if family.embedding else made.dim,
     )  # fmt: skip
     if spec.positions <= spec.position_offset:
         raise FormatError(

@@ -51,7 +51,8 @@ class GenerationOptions:
     - A prompt that is longer than the model's positions raises OptionError; with `truncate` its end is taken.
     - `callback(ids so far, logits)` returns the logits to choose from.
     - `constraint`, to begin with, is copied for each text. `force_words`, strings or sequences of ids, come in each
-      text, where the model likes, at its end at the latest; they are a constraint too.
+      text, where the model likes, at its end at the latest; of a list of them in place of one, one of these comes. They
+      are a constraint too.
     - `held_caches` have beginnings of prompts that were read before, and get the caches of texts that end:
       `PromptCache` is such.
     - With `context_shift` a text goes on where the model has no more positions: the older half of what comes after the
@@ -78,7 +79,7 @@ class GenerationOptions:
     truncate: bool = False
     callback: Callback | None = None
     constraint: Constraint | None = None
-    force_words: Sequence[str | Sequence[int]] = ()
+    force_words: Sequence[str | Sequence[int] | Sequence[str | Sequence[int]]] = ()
     held_caches: HeldCaches | None = None
     context_shift: int | None = None
     num_beams: int = 1

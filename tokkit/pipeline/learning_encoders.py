@@ -42,6 +42,11 @@ def encoder_config(spec: AnySpec) -> EncoderConfig:
     """Return what an encoder that learns is; OptionError for a type whose layers do not learn."""
     if not isinstance(spec, EncoderSpec) or spec.config.relative_buckets:
         raise OptionError(f"the layers of this type of model do not learn here; those of {', '.join(LEARNT)} do")
+    if spec.embedding_dim != spec.config.dim:
+        raise OptionError(
+            f"the tables have {spec.embedding_dim} columns and the layers {spec.config.dim}; encoders learn here if "
+            "both are equal"
+        )
     return EncoderConfig(
         layers=spec.config, vocab_size=spec.vocab_size, positions=spec.positions, types=spec.types,
         position_offset=spec.position_offset, padding_idx=spec.padding_idx,

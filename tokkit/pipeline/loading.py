@@ -73,7 +73,8 @@ def load(
 
     The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
     An encoder whose architecture ends in ForSequenceClassification is a `CrossEncoder`, one that ends in
-    ForTokenClassification a `TokenClassifier`, unless modules.json lists a pooling.
+    ForTokenClassification a `TokenClassifier`, unless modules.json lists a pooling. A decoder for
+    ForSequenceClassification is a `CrossEncoder` too.
 
     Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
     """

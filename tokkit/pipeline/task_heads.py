@@ -26,7 +26,8 @@ class HeadSpec:
     """One way of naming a head, out(norm(activation(dense(x)))); without `dense` or `norm` there is none.
 
     Names are those of the file, of `dense` the first that is there. The head of a whole text reads the state of its
-    first token. `activation_key` and `pooling_key` are keys of config.json that say otherwise.
+    first token, or with `pooling` "last" that of the last token that is not padding. `activation_key` and `pooling_key`
+    are keys of config.json that say otherwise.
     """
 
     dense: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class HeadSpec:
     activation_key: str = ""
     norm: str | None = None
     out: str = "classifier"
+    pooling: str = "cls"
     pooling_key: str = ""
 
 
@@ -52,9 +54,14 @@ OF_TEXTS = {
     "new": HeadSpec(dense=("new.pooler.dense",)),
 }  # fmt: skip
 """model_type of a config.json → its head of whole texts."""
+SCORE = HeadSpec(out="score", pooling="last")
+"""The head of decoders that tell texts apart."""
+DECODERS = ("gpt2", "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen2_moe", "qwen3_moe", "gemma", "gemma2",
+            "gemma3_text", "phi3", "gpt_neox", "bloom")  # fmt: skip
+"""Types of decoders that have it."""
 OF_TOKENS = dict.fromkeys(OF_TEXTS, HeadSpec()) | {"modernbert": _MODERN_BERT}
 """model_type of a config.json → its head of each token."""
-TASKS = {"ForSequenceClassification": OF_TEXTS, "ForTokenClassification": OF_TOKENS}
+TASKS = {"ForSequenceClassification": OF_TEXTS | dict.fromkeys(DECODERS, SCORE), "ForTokenClassification": OF_TOKENS}
 """The end of an architecture's name → the heads of such models."""
 CLASSES = {
     "bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
@@ -104,7 +111,9 @@ class Head:
         self._activation = _stated(config, spec.activation_key, spec.activation, ACTIVATIONS, where)
         self._pooling = None
         if task == "ForSequenceClassification":
-            self._pooling = _stated(config, spec.pooling_key, "cls", POOLINGS, where)
+            self._pooling = _stated(config, spec.pooling_key, spec.pooling, POOLINGS, where)
+        pad = config.get("pad_token_id")
+        self._pad = pad if isinstance(pad, int) else None
         self.labels = self._labels(config, self._out.shape[0], f"{spec.out}.weight")
 
     def _linear(self, name: str, outputs: int) -> Linear:
@@ -132,15 +141,35 @@ class Head:
             )
         return tuple(str(told[str(i)]) for i in range(n))
 
-    def __call__(self, x: Floats, starts: NDArray[np.int64]) -> Floats:
-        """Return logits (n, labels) of the n sequences of x (total, dim), or (total, labels) of its tokens."""
-        if self._pooling is not None:
+    def __call__(self, x: Floats, starts: NDArray[np.int64], ids: NDArray[np.int64] | None = None) -> Floats:
+        """Return logits (n, labels) of the n sequences of x (total, dim), or (total, labels) of its tokens.
+
+        `ids` (total) are for heads that read the last token that is not padding.
+        """
+        if self._pooling == "last":
+            x = _last(x, starts, ids, self._pad)
+        elif self._pooling is not None:
             x = pool(x, starts, (self._pooling,))
         if self._dense is not None:
             x = self._dense(x, activation=self._activation)
         if self._norm is not None:
             x = self._norm(x)
         return self._out(x)
+
+
+def _last(x: Floats, starts: NDArray[np.int64], ids: NDArray[np.int64] | None, pad: int | None) -> Floats:
+    """Return the row of the last token of each sequence whose id is not `pad`: the first if all are, zeros without any.
+
+    A tokenizer may end texts with the token that it pads with, which transformers does not tell from padding.
+    """
+    full = np.diff(starts) > 0
+    rows = starts[1:][full] - 1
+    if ids is not None and pad is not None:
+        counted = np.maximum.accumulate(np.where(ids == pad, -1, np.arange(len(ids))))
+        rows = np.maximum(counted[rows], starts[:-1][full])
+    made = np.zeros((len(full), x.shape[1]), dtype=np.float32)
+    made[full] = x[rows]
+    return made
 
 
 def _stated(config: Mapping[str, Any], key: str, default: str, known: Mapping[str, str], where: str) -> str:

@@ -178,6 +178,12 @@ class TextGenerator(CausalModel):
         """Return options by their names, with the constraint that `regex`, `schema`, `choices` or `grammar` is."""
         return GenerationOptions.of(self._constraints.of(options))
 
+    def _phrase_ids(self, phrase: Any) -> Any:
+        """Return the ids of a phrase that must come, or of each of several of which one must."""
+        if isinstance(phrase, str):
+            return self.tokenizer.encode(phrase)
+        return [self._phrase_ids(each) if isinstance(each, (str, Sequence)) else each for each in phrase]
+
     def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
         """Return a text that begins with the ids of a prompt, with n - 1 forks, for a `generation.Batch`."""
         keep = self._kept_context(options)
@@ -193,7 +199,7 @@ class TextGenerator(CausalModel):
         constraint = options.constraint
         if options.force_words:
             constraint = RequiredPhrases(
-                [self.tokenizer.encode(word) if isinstance(word, str) else word for word in options.force_words],
+                [self._phrase_ids(word) for word in options.force_words],
                 vocab_size=self.decoder.config.vocab_size, end_ids=self.eos_ids, max_new_tokens=more,
             )  # fmt: skip
         if options.draft is not None and options.draft not in self._drafts:

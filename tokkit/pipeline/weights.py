@@ -104,7 +104,7 @@ def masked_head(tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) ->
         found[ours] = np.array(named(tensors, name, shape, where).float32())
     decoder = spec.head_name("decoder.weight")
     if decoder in tensors:  # a matrix of its own, and not the table of words
-        found["decoder.weight"] = named(tensors, decoder, (spec.vocab_size, spec.config.dim), where).data
+        found["decoder.weight"] = named(tensors, decoder, (spec.vocab_size, spec.embedding_dim), where).data
     return found
 
 
