@@ -162,6 +162,7 @@ class Word2VecTraining:
         losses: bool = ...,
         seed: int = ...,
         isa: str | None = ...,
+        copy_from: int = ...,
     ) -> None: ...
     def run(
         self,

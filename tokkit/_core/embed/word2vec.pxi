@@ -12,6 +12,8 @@ cdef extern from "embed/word2vec.h" nogil:
         float *in_ "in"
         float *out
         float *nodes
+        size_t n_out
+        size_t n_nodes
         size_t d
         const uint32_t *keep
         tk_negatives negatives
@@ -37,11 +39,14 @@ cdef extern from "embed/word2vec.h" nogil:
         double loss
     int tk_word2vec_run(const tk_word2vec *, tk_word2vec_part *, int isa, int threads)
 
+# Ids of a corpus from which several threads copy rows, and words: a small part of all steps does not see one another then.
+# With nine words the vectors became a third longer. Smaller corpora take less than a second.
+cdef Py_ssize_t COPY_FROM = 500_000, COPY_WORDS = 4000
 cdef int ISA = tk_isa_of_floats(chosen_isa())
 
 
 cdef class Word2VecTraining:
-    """Trains vectors (n, d) in place on sentences of ids below n.
+    """Trains vectors (n, d) in place on sentences of ids below n; several threads copy rows from `copy_from` ids on.
 
     `out` (n, d) and `negatives` are for negative sampling; `nodes` (n - 1, d) and `paths` for hierarchical softmax: the
     end of each word's path, its inner nodes, and its turns.
@@ -72,12 +77,14 @@ cdef class Word2VecTraining:
         bint losses=False,
         uint64_t seed=1,
         str isa=None,
+        Py_ssize_t copy_from=COPY_FROM,
     ):
         cdef tk_word2vec *w = &self.w
         cdef Py_ssize_t i, n = vectors.shape[0], d = vectors.shape[1]
         cdef const int64_t[::1] path_ends
         cdef const uint32_t[::1] path_nodes
         cdef const uint8_t[::1] path_turns
+        cdef bint copies = ids.shape[0] >= copy_from and n >= COPY_WORDS
         memset(w, 0, sizeof(self.w))
         if not n or not d or not window or negative < 0:
             raise ValueError("vectors, dimensions and the window must not be empty")
@@ -95,6 +102,7 @@ cdef class Word2VecTraining:
             if out.shape[0] != n or out.shape[1] != d or negatives is None or negatives.cumulated.shape[0] > n:
                 raise ValueError("out does not fit the vectors, or the negatives do not")
             w.out, w.negatives, w.negative = &out[0, 0], negatives.table, negative
+            w.n_out = n if copies else 0
         if nodes is not None:
             if paths is None or nodes.shape[1] != d:
                 raise ValueError("nodes need paths, and the dimensions of the vectors")
@@ -108,6 +116,7 @@ cdef class Word2VecTraining:
                 if path_nodes[i] >= <size_t> nodes.shape[0]:
                     raise ValueError("a path has a node without a vector")
             w.nodes, w.path_ends = &nodes[0, 0], &path_ends[0]
+            w.n_nodes = nodes.shape[0] if copies else 0
             w.path_nodes, w.path_turns = &path_nodes[0], &path_turns[0]
         if keep is not None:
             if keep.shape[0] != n:

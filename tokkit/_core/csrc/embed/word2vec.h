@@ -2,6 +2,7 @@
 #ifndef TK_WORD2VEC_H
 #define TK_WORD2VEC_H
 #include "embed/negatives.h"
+#include "embed/own_rows.h"
 
 typedef struct {
     const uint32_t *ids; /* sentence s is ids[ends[s - 1]] … ids[ends[s] - 1] */
@@ -9,6 +10,7 @@ typedef struct {
     float *in;          /* (words, d) */
     float *out;         /* (words, d) for negative sampling, or NULL */
     float *nodes;       /* (words - 1, d) for hierarchical softmax, or NULL */
+    size_t n_out, n_nodes; /* rows of which several threads may copy some; 0: none */
     size_t d;
     const uint32_t *keep; /* an occurrence is kept if keep[id] is not below 32 random bits; NULL: all are */
     tk_negatives negatives;
@@ -43,6 +45,7 @@ typedef struct {
     uint32_t *targets; /* TK_WORD2VEC_AHEAD + 1 times 1 + negative */
     float **rows;         /* of a context */
     float *hidden, *step; /* d: the mean of a context, and how the input changes */
+    tk_own_rows out, nodes; /* with copies of frequent words, and of the top of the tree */
     uint64_t n_words;
     double loss;
     uint8_t apart[TK_APART];
@@ -55,7 +58,8 @@ enum { TK_WORD2VEC_AHEAD = 2, TK_LINE_FLOATS = 16 };
 typedef void tk_do_word2vec(const tk_word2vec *w, const tk_word2vec_part *part, size_t from, size_t to,
                             tk_word2vec_scratch *scratch);
 
-/* Train with several threads, which change the same vectors without locks: TK_OK or TK_NO_MEMORY. With one thread the
-   result depends on nothing but the arguments, and not on how an epoch is cut into parts. */
+/* Train with several threads, which change the same vectors without locks, but for the rows that they copy (own_rows.h):
+   TK_OK or TK_NO_MEMORY. With one thread the result depends on nothing but the arguments, and not on how an epoch is cut
+   into parts. */
 int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads);
 #endif

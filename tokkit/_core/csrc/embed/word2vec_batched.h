@@ -80,7 +80,7 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
         size_t n = 0;
         memcpy(g.signs, from ? later_signs : first_signs, sizeof g.signs);
         for (; from < step->n_targets && n < TARGETS; from++) {
-            float *row = w->out + targets[from] * w->d;
+            float *row = out_row(run, targets[from]);
             size_t t = 0;
             while (t < n && g.rows[t] != row) t++;
             g.rows[t] = row;
@@ -103,5 +103,6 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
             }
         }
     }
+    targets_changed(run, step);
 }
 #endif

@@ -27,6 +27,11 @@ TK_INLINE void prefetch_row(const float *row, size_t d) {
 static const float first_signs[LOGISTIC_LANES] = {1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 static const float later_signs[LOGISTIC_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
+/* With one thread nothing is copied, which the processor foresees. */
+TK_INLINE float *out_row(const word2vec_run *run, uint32_t word) {
+    return run->s->out.n ? tk_row(&run->s->out, word) : run->w->out + word * run->w->d;
+}
+
 /* The row of the word itself has been asked for before. */
 TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step) {
     const tk_word2vec *w = run->w;
@@ -39,9 +44,14 @@ TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step) {
         if (TK_UNLIKELY(other == word)) continue;
         for (size_t i = 1; i < n; i++) step->distinct &= targets[i] != other;
         targets[n++] = other;
-        prefetch_row(w->out + other * w->d, w->d);
+        prefetch_row(out_row(run, other), w->d);
     }
     step->n_targets = n;
+}
+
+TK_INLINE void targets_changed(word2vec_run *run, const word2vec_step *now) {
+    if (!run->s->out.n) return;
+    for (size_t t = 0; t < now->n_targets; t++) tk_row_changed(&run->s->out, now->targets[t]);
 }
 
 /* Learn a word's targets from x, and add to x what it changes by; `step` is another array of d, which is added to
@@ -56,10 +66,11 @@ TK_INLINE void learn_targets(word2vec_run *run, const word2vec_step *now, float 
     for (size_t from = 0; from < now->n_targets; from += each) {
         size_t n = now->n_targets - from < each ? now->n_targets - from : each;
         memcpy(g.signs, from ? later_signs : first_signs, sizeof g.signs);
-        for (size_t t = 0; t < n; t++) g.rows[t] = w->out + now->targets[from + t] * w->d;
+        for (size_t t = 0; t < n; t++) g.rows[t] = out_row(run, now->targets[from + t]);
         logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
     if (apart) add_to(x, to, w->d);
+    targets_changed(run, now);
 }
 
 /* The same for the turns of a word's path. */
@@ -69,17 +80,21 @@ TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *now, float *x,
     size_t begin = word ? (size_t)w->path_ends[word - 1] : 0, end = (size_t)w->path_ends[word];
     int apart = !step && end - begin > LOGISTIC_ROWS;
     float *to = step ? step : apart ? run->s->step : x;
+    tk_own_rows *nodes = &run->s->nodes;
     logistic_group g = {.signs = {0}};
     if (apart) memset(to, 0, w->d * sizeof *to);
     for (size_t from = begin; from < end; from += LOGISTIC_ROWS) {
         size_t n = end - from < LOGISTIC_ROWS ? end - from : LOGISTIC_ROWS;
         for (size_t t = 0; t < n; t++) {
-            g.rows[t] = w->nodes + w->path_nodes[from + t] * w->d;
+            g.rows[t] = tk_row(nodes, w->path_nodes[from + t]);
             g.signs[t] = 1.0f - 2.0f * (float)w->path_turns[from + t];
         }
         logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
     if (apart) add_to(x, to, w->d);
+    /* From the root down nodes have falling numbers: copies come first. */
+    for (size_t k = begin; k < end && w->path_nodes[k] - nodes->first[1] < nodes->n; k++)
+        tk_own_row_changed(nodes, w->path_nodes[k] - nodes->first[1]);
 }
 
 static void learn_pair(word2vec_run *run, const word2vec_step *step) {
@@ -113,12 +128,13 @@ static void learn_cbow(word2vec_run *run, const word2vec_step *step) {
 #include "embed/word2vec_batched.h"
 
 /* Rows of a word that comes into windows next, and is learnt itself soon. */
-TK_INLINE void prefetch_word(const tk_word2vec *w, uint32_t word) {
+TK_INLINE void prefetch_word(const word2vec_run *run, uint32_t word) {
+    const tk_word2vec *w = run->w;
     prefetch_row(w->in + word * w->d, w->d);
-    if (w->out) prefetch_row(w->out + word * w->d, w->d);
+    if (w->out) prefetch_row(out_row(run, word), w->d);
     if (w->nodes)
         for (int64_t k = word ? w->path_ends[word - 1] : 0; k < w->path_ends[word]; k++)
-            prefetch_row(w->nodes + w->path_nodes[k] * w->d, w->d);
+            prefetch_row(tk_row(&run->s->nodes, w->path_nodes[k]), w->d);
 }
 
 /* The steps of a sentence; each is drawn, and its rows asked for, TK_WORD2VEC_AHEAD steps before it is learnt. */
@@ -132,9 +148,9 @@ TK_INLINE void learn_sentence(word2vec_run *run, size_t n, float alpha, learn_st
     size_t drawn = 0;
     for (size_t i = 0; i < STEPS; i++)
         steps[i] = (word2vec_step){.targets = run->s->targets + i * (w->negative + 1), .alpha = alpha};
-    for (size_t k = 0; k < n && k <= w->window; k++) prefetch_word(w, words[k]);
+    for (size_t k = 0; k < n && k <= w->window; k++) prefetch_word(run, words[k]);
     for (size_t i = 0; i < n; i++) {
-        if (n - i > w->window + 1) prefetch_word(w, words[i + w->window + 1]);
+        if (n - i > w->window + 1) prefetch_word(run, words[i + w->window + 1]);
         size_t reach = w->shrink ? 1 + tk_random_below(&run->random, w->window) : w->window;
         size_t from = i > reach ? i - reach : 0, to = n - i > reach ? i + reach + 1 : n;
         for (size_t j = from; j < to; j++) {
