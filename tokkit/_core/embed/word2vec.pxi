@@ -39,8 +39,8 @@ cdef extern from "embed/word2vec.h" nogil:
         double loss
     int tk_word2vec_run(const tk_word2vec *, tk_word2vec_part *, int isa, int threads)
 
-# Ids of a corpus from which several threads copy rows, and words: a small part of all steps does not see one another then.
-# With nine words the vectors became a third longer. Smaller corpora take less than a second.
+# Ids of a corpus, and words, from which several threads copy rows: few of all steps do not see one another then. With
+# nine words the vectors became a third longer. Smaller corpora take less than a second.
 cdef Py_ssize_t COPY_FROM = 500_000, COPY_WORDS = 4000
 cdef int ISA = tk_isa_of_floats(chosen_isa())
 

@@ -7,8 +7,8 @@
 /* Ids of a thread's turn, about: 3 ms of work, so that threads end a part at nearly the same time. */
 enum { TURN_IDS = 1 << 11, PAD = 64 };
 
-/* Frequent words, and nodes of the tree from the root on, that each of several threads copies. Fewer keep cores waiting,
-   more do not fit into their caches: bench_word2vec. */
+/* Frequent words, and nodes of the tree from the root on, that each of several threads copies. Fewer keep cores
+   waiting, more do not fit into their caches: bench_word2vec. */
 enum { OWN_ROWS = 1024 };
 
 typedef struct {

@@ -58,8 +58,8 @@ enum { TK_WORD2VEC_AHEAD = 2, TK_LINE_FLOATS = 16 };
 typedef void tk_do_word2vec(const tk_word2vec *w, const tk_word2vec_part *part, size_t from, size_t to,
                             tk_word2vec_scratch *scratch);
 
-/* Train with several threads, which change the same vectors without locks, but for the rows that they copy (own_rows.h):
-   TK_OK or TK_NO_MEMORY. With one thread the result depends on nothing but the arguments, and not on how an epoch is cut
-   into parts. */
+/* Train with several threads, which change the same vectors without locks, but for the rows that they copy
+   (own_rows.h): TK_OK or TK_NO_MEMORY. With one thread the result depends on nothing but the arguments, and not on how
+   an epoch is cut into parts. */
 int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads);
 #endif
