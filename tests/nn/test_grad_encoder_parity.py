@@ -33,7 +33,7 @@ def made(of: str, parameters: Parameters) -> tuple[Any, dict[str, Any]]:
     model = getattr(transformers, of)(about)
     theirs = dict(model.named_parameters())
     layers = nn.TransformerConfig(dim=16, n_heads=4, n_layers=2, hidden_dim=24)
-    spec = EncoderSpec(family=BERT, config=layers, vocab_size=12, positions=9, types=2, pad=0)
+    spec = EncoderSpec(family=BERT, config=layers, vocab_size=12, positions=9, types=2, pad=0, embedding_dim=layers.dim)
     names = {}
     for name in parameters:
         stem, _, part = name.rpartition(".")
