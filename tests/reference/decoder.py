@@ -33,6 +33,6 @@ def hidden(config, weights, ids, memory=None, types=0):
 
 def logits(config, weights, ids, memory=None):
     """(T, vocab_size) for ids (T)."""
-    head = {"head.weight": weights["word.weight" if config.tied else "head.weight"], **weights}
+    head = type(weights)({"head.weight": weights["word.weight" if config.tied else "head.weight"], **weights})
     made = linear(hidden(config, weights, ids, memory) * config.head_scale, head, "head")
     return config.logit_cap * np.tanh(made / config.logit_cap) if config.logit_cap else made

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from reference.rows import ACTIVATIONS, softmax
+from reference.rows import ACTIVATIONS, bfloat16, softmax
 
 GATES = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
 
 
+class Bfloat16(dict):
+    """Weights that products round to bfloat16."""
+
+
+class Bfloat16Rows(Bfloat16):
+    """The same, of products that round rows of x too, as a CPU that multiplies bfloat16 does."""
+
+
 def linear(x, weights, name):
     """x Wᵀ + b, b where there is one."""
-    return x @ np.float64(weights[f"{name}.weight"]).T + weights.get(f"{name}.bias", 0)
+    w = weights[f"{name}.weight"]
+    w = bfloat16(w) if isinstance(weights, Bfloat16) else w
+    x = np.float64(bfloat16(x)) if isinstance(weights, Bfloat16Rows) else x
+    return x @ np.float64(w).T + weights.get(f"{name}.bias", 0)
 
 
 def feed_forward(config, x, weights, name):
