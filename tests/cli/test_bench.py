@@ -48,7 +48,7 @@ def test_a_rival_without_figures_is_named_with_the_reason(monkeypatch) -> None:
     monkeypatch.setattr(bench_processes, "_version", lambda name: "1")
     rivals = ["tokenizers", "sentencepiece"]
     found = bench_processes.training("low\n", rivals, vocab_size=300, threads=1, runs=1, tick=lambda: None)
-    assert found["skipped"] == {"byte-level BPE, tokenizers": "it learnt another vocabulary"}
+    assert found["skipped"] == {"byte-level BPE, tokenizers": "it trained a different vocabulary"}
     assert [row["same_vocabulary"] for row in found["rows"]] == [None, None, False, None, False]
     tok = tokkit.train(iter(["low lower"]), vocab_size=260)
     of_memory = bench_processes.memory(tok, "low\n", rivals, runs=1, tick=lambda: None)

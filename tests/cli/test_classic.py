@@ -132,7 +132,7 @@ def test_dropout_gives_other_ids_for_other_seeds(run: Run, tokenizer: str) -> No
     [
         (["--seed", "1"], "--seed needs --dropout"),
         (["--dropout", "2"], "2.0 is not in the range"),
-        (["--explain", "--output", "npy", "-o", "x.npy"], "--output npy has none"),
+        (["--explain", "--output", "npy", "-o", "x.npy"], "--output npy cannot hold"),
         (["--dropout", "0.1", "--explain"], "--dropout needs --output ids"),
         (["--explain", "--add-special"], "do not go with"),
         (["--output", "subwords", "--pad", "longest"], "do not go with"),

@@ -81,8 +81,8 @@ def test_sizes_that_cannot_be_are_told_and_left_out(run, corpus) -> None:
     assert "at least" in lacking["wordpiece", 20]
     assert "and no more" in lacking["char", 500]
     said = run("compare", *args).stderr
-    assert "bbpe has no row of 20: it must be at least 256" in said
-    assert "char has no row of 500, 10,000: the corpus gives" in said
+    assert "bbpe: no row for 20: it must be at least 256" in said
+    assert "char: no row for 500, 10,000: the corpus gives" in said
     out = run("compare", "--train", "bbpe", "--vocab-sizes", "20", corpus)
     assert out.exit_code == 1
     assert "at least 256" in out.stderr
@@ -101,7 +101,7 @@ def test_files_behind_the_dashes_are_measured_on_instead(run, corpus) -> None:
         hybrid["files"]["b.txt"] | {"tokens": 1, "bytes_per_token": 7.0, "longest_text": 1} == hybrid["files"]["b.txt"]
     )
     out = run("compare", "--train", "word", "--vocab-sizes", "300", corpus, "--", "a.txt", "b.txt").stdout
-    assert "tokens per word, and bytes per token, by file" in out
+    assert "tokens per word and bytes per token, by file" in out
     assert "  b.txt   1.00  7.00\n" in out
     assert "longest tokens" in out
     assert "never used" in out
@@ -128,7 +128,7 @@ def test_records_and_the_bundled_corpus_are_read(run) -> None:
         (["--train", "word", "--sample", "x", "corpus.txt"], 2, "--sample goes with files"),
         (["--train", "word", "--special", "all", "corpus.txt"], 2, "--special goes with files"),
         (["corpus.txt", "--threads", "2"], 2, "--threads goes with --train"),
-        (["--train", "word", "--plot", "-", "corpus.txt"], 2, "name one"),
+        (["--train", "word", "--plot", "-", "corpus.txt"], 2, "give the name of a file"),
         (["corpus.txt", "--vocab-sizes", "100"], 2, "--vocab-sizes goes with --train"),
         (["corpus.txt", "--plot", "a.png"], 2, "--plot goes with --train"),
         ([], 2, "Missing argument"),

@@ -220,7 +220,7 @@ def test_an_output_holds_what_its_name_says(run, tokenizer, name) -> None:
         ("x.NPY", ("--output", "json"), "give --output npy"),
         ("x.npy", ("--output", "bin"), "give --output npy"),
         ("x.npy", ("--explain",), "--explain writes lines"),
-        ("x.npy", ("--dropout", 0.1), "--output npy has none"),
+        ("x.npy", ("--dropout", 0.1), "--output npy cannot hold"),
         ("x.npy", ("--add-special",), "not npy"),
         ("x.bin", ("--output", "npy"), "give --output bin"),
         ("x.bin", ("--output", "tokens"), "give --output bin"),

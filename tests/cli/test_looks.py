@@ -284,7 +284,7 @@ def test_inspect_tells_what_a_sentencepiece_model_is(run, tmp_path) -> None:
     (tmp_path / "x.model").write_bytes(sentencepiece_zoo.model("bpe-bytes"))
     out = run("inspect", str(tmp_path / "x.model"), "--sample", "low  café").stdout
     assert "SentencePiece BPE" in out
-    assert "the model's own, nmt_nfkc: a charsmap of" in out
+    assert "rules of the model, nmt_nfkc: a charsmap of" in out
     assert "▁low▁café" in out
     assert "trainer_spec" not in out  # which says where it was trained
     assert repr(tokkit.load(tmp_path / "x.model")).startswith("<Tokenizer: SentencePiece BPE, ")

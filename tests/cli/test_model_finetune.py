@@ -26,7 +26,7 @@ def test_the_command_writes_models_that_other_commands_take(run: Run) -> None:
     assert json.loads(told[-1])["done"] == 2
     assert last.startswith("tokkit: vectors: ")
     assert "2 steps, " in last
-    assert last.endswith("% of which are right")
+    assert last.endswith("% are classified correctly")
     similar = ["model", "similarity", "--model", "vectors", "the cat", "a mat"]
     assert run(*similar).exit_code == 0
     again = run(*tune, "pairs.jsonl", "-o", "vectors", "--steps", "2")
@@ -43,7 +43,7 @@ def test_the_command_writes_models_that_other_commands_take(run: Run) -> None:
     assert run("model", "classify", "merged", "the cat").exit_code == 0
     both = run(*tune, "pairs.jsonl", "-o", "other", "--freeze")
     assert both.exit_code == 1
-    assert "--freeze is for --task labels" in both.stderr
+    assert "--freeze applies only to --task labels" in both.stderr
     missing = run(*tune, "pairs.jsonl", "-o", "vectors", "--resume")
     assert missing.exit_code == 1
     assert "to resume from" in missing.stderr

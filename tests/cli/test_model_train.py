@@ -69,6 +69,6 @@ def test_ctrl_c_leaves_a_checkpoint_and_ends_with_130(tmp_path: Path, monkeypatc
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
     assert process.returncode == INTERRUPTED
-    assert "--resume goes on" in rest
+    assert "--resume continues" in rest
     assert "Traceback" not in rest
     assert Path("model/training.safetensors").stat().st_size > 10_000

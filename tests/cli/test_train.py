@@ -51,7 +51,7 @@ def test_the_demo_replaces_nothing_but_what_it_would_write(run, model: str) -> N
         Path(name).write_bytes(other)
         out = run("train", "--model", model)
         assert out.exit_code == 1
-        assert f"{name} exists and is another tokenizer; --force overwrites it" in out.stderr
+        assert f"{name} exists and is another tokenizer; overwrite it with --force" in out.stderr
         assert Path(name).read_bytes() == other
     assert run("train", "--model", model, "--force").exit_code == 0
     assert Path(name).read_bytes() == written
@@ -269,7 +269,7 @@ def test_a_rank_file_has_its_pattern_beside_it_or_says_that_it_has_none(run, cor
     Path("x.tiktoken").unlink()
     assert run("train", corpus, "-o", "x.tiktoken", "--vocab-size", 260).exit_code == 1  # the other file exists
     out = run("train", corpus, "-o", "-", "--format", "tiktoken", "--vocab-size", 260)
-    assert "ranks alone do not have the split pattern" in out.stderr
+    assert "a list of ranks does not contain the split pattern" in out.stderr
 
 
 def test_a_bad_input_leaves_the_old_file_as_it_was(run, corpus) -> None:

@@ -142,5 +142,5 @@ def test_the_help_says_which_option_is_for_which_model(run) -> None:
     for name, models in module.BELONGS.items():
         said = (params[name].help or "").split(":")[0]
         assert set(said.split(", ")) <= set(models), name
-    assert "wordpiece: merge by frequency" in text
+    assert "wordpiece: choose merges by frequency" in text
     assert inspect.getdoc(module)

@@ -104,8 +104,8 @@ def test_files_are_converted_by_their_names(run: Run, words: KeyedVectors) -> No
     assert "convert --duplicates first" in run("wordvec", "convert", "twice.txt", "once.txt").stderr
     assert run("wordvec", "convert", "twice.txt", "once.txt", "--duplicates", "first").exit_code == 0
     assert KeyedVectors.load("once.txt")["a"] == [1]
-    assert "does not tell the format" in run("wordvec", "convert", "words.bin", "a.model").stderr
-    assert "does not tell the format" in run("wordvec", "convert", "words.bin", "a.safetensors.gz").stderr
+    assert "has no known suffix" in run("wordvec", "convert", "words.bin", "a.model").stderr
+    assert "has no known suffix" in run("wordvec", "convert", "words.bin", "a.safetensors.gz").stderr
 
 
 def test_errors_say_what_is_missing(run: Run, words: KeyedVectors) -> None:

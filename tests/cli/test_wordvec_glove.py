@@ -46,10 +46,10 @@ def test_ctrl_c_leaves_a_checkpoint_and_resume_ends_in_the_same_vectors(
     args = [*GLOVE, "--size", "200", "--epochs", "8", "--progress", "json", "-o"]
     assert run(*args, "whole.bin").exit_code == 0
     err = interrupted(*args, "v.bin", after=b'"train"', output="v.bin")
-    assert "tokkit: v.bin.checkpoint has what was trained; the same command with --resume goes on" in err
+    assert "tokkit: v.bin.checkpoint holds the training so far; the same command with --resume continues" in err
     other = run(*args, "v.bin", "--resume", "--window", "3")
     assert other.exit_code == 2
-    assert "made with other options (window)" in other.stderr
+    assert "made with different options (window)" in other.stderr
     done = run(*args, "v.bin", "--resume")
     assert done.exit_code == 0, done.stderr
     assert (tmp_path / "v.bin").read_bytes() == (tmp_path / "whole.bin").read_bytes()
@@ -60,8 +60,8 @@ def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path) -> None:
     write_corpus(tmp_path / "a.txt", 10)
     for args, message in (
         (["--resume"], "there is no v.bin.checkpoint to resume"),
-        (["--negative", "3"], "--negative is an option of word2vec, not of glove"),
-        (["--min-alpha", "0.1"], "--min-alpha is an option of word2vec"),
+        (["--negative", "3"], "--negative applies to word2vec, not to glove"),
+        (["--min-alpha", "0.1"], "--min-alpha applies to word2vec"),
         (["--min-count", "99"], "no word occurs 99 times"),
         (["--alpha", "0"], "learning_rate is 0.0"),
     ):

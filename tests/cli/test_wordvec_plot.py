@@ -78,7 +78,7 @@ def test_tsne_is_drawn_where_scikit_learn_is_installed(run: Run, vectors: Path) 
     ("arguments", "code", "said"),
     [
         (("-o", "map.svg"), 2, "'map.svg' ends in neither .html nor .png"),
-        (("--words", "word1", "--top", "5"), 2, "--words and --top are given"),
+        (("--words", "word1", "--top", "5"), 2, "--words and --top both choose"),
         (("--words", "word1 nobody"), 1, "'nobody': not among the 600 keys"),
         (("--words", " "), 1, "0 words to draw"),
         (("-o", "vectors.safetensors", "--force"), 2, "ends in neither"),

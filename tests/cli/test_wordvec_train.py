@@ -72,10 +72,10 @@ def test_ctrl_c_leaves_a_checkpoint_and_resume_ends_in_the_same_vectors(
     args += ["--epochs", "4", "--progress", "json", "-o"]
     assert run(*args, "whole.txt").exit_code == 0
     err = interrupted(*args, "v.txt", after=b'"stage"', output="v.txt")
-    assert "tokkit: v.txt.checkpoint has what was trained; the same command with --resume goes on" in err
+    assert "tokkit: v.txt.checkpoint holds the training so far; the same command with --resume continues" in err
     other = run(*args, "v.txt", "--resume", "--window", "3")
     assert other.exit_code == 2
-    assert "made with other options (window)" in other.stderr
+    assert "made with different options (window)" in other.stderr
     write_corpus(tmp_path / "b.txt", 20_001)
     other = run("wordvec", "train", "b.txt", *args[3:], "v.txt", "--resume")
     assert other.exit_code == 2
@@ -90,7 +90,7 @@ def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path, tokenizer: st
     write_corpus(tmp_path / "a.txt", 10)
     (tmp_path / "one.txt").write_text("a a a a a a\n")
     for args, message in (
-        (["a.txt", "-o", "v"], "does not tell the format"),
+        (["a.txt", "-o", "v"], "has no known suffix"),
         (["a.txt", "-o", "v.bin", "--tokenizer", tokenizer], "only .safetensors files can hold"),
         (["a.txt", "-o", "v.bin", "--resume"], "there is no v.bin.checkpoint to resume"),
         (["a.txt", "-o", "v.bin", "--min-count", "99"], "no word occurs 99 times"),

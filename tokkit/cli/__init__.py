@@ -70,5 +70,5 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 def main() -> None:
     """Train, inspect and compare tokenizers; encode, decode and count with them, exactly and fast.
 
-    A first try that needs no data: tokkit train
+    To try it without any data, run: tokkit train
     """

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 RIVALS = ("tiktoken", "tokenizers", "gigatoken", "quicktok")
 NAMES = (*RIVALS, "sentencepiece")
-"""Those that encode, and one that only trains here."""
+"""Libraries whose encoding is measured, and sentencepiece, which is only measured in training."""
 
 
 def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
     names = [name for name in value.split(",") if name and name != "none"]
     for name in names:
         if name not in NAMES:
-            raise click.BadParameter(f"{name!r} is not among the rivals known: {', '.join(NAMES)}")
+            raise click.BadParameter(f"{name!r} is not a known rival; choose from {', '.join(NAMES)}")
     return list(dict.fromkeys(names))
 
 
@@ -36,7 +36,7 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
         "tokkit bench tok.json sample.jsonl --plan 1TB --cores 64 --network 1000 --price 0.04",
     ),
     groups={
-        "Encoding": ("against", "threads", "runs", "mb", "stages"),
+        "Most used": ("against", "threads", "runs", "mb", "stages"),
         "Training and memory": ("train", "memory", "vocab_size", "plot", "force"),
         "A plan for a large run": ("plan", "cores", "network", "price"),
     },
@@ -71,17 +71,21 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
 @click.option(
     "--vocab-size", type=click.IntRange(min=300), default=4000, metavar="N", help="With --train: size of vocabularies."
 )
-@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the figures (extra plot).")
+@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the figures (needs the extra plot).")
 @click.option(
     "--plan",
     metavar="SIZE",
-    help="Instead, measure counting, encoding and writing of FILE, and compute what so much text (1TB) takes.",
+    help="Instead, measure counting, encoding and writing of FILE, and estimate time, size and cost for this much "
+    "text (1TB).",
 )
 @click.option("--cores", type=click.IntRange(min=1), metavar="N", help="With --plan: number of cores.  [default: 1]")
 @click.option(
-    "--network", type=click.FloatRange(min=0, min_open=True), metavar="MB/S", help="With --plan: speed of the input."
+    "--network",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="MB/S",
+    help="With --plan: bandwidth of the input, shared by all cores.",
 )
-@click.option("--price", type=click.FloatRange(min=0), metavar="X", help="With --plan: price of a core for an hour.")
+@click.option("--price", type=click.FloatRange(min=0), metavar="X", help="With --plan: price of one core per hour.")
 @options.field
 @options.input_errors
 @options.force
@@ -102,11 +106,12 @@ def command(
     """Encode FILE (or the bundled corpus) with TOKENIZER and with rivals that load the same vocabulary.
 
     Every rival's ids are first compared with ours. "cold" is the first pass of a new encoder, "warm" a later pass.
-    A slow rival gets fewer passes than --runs; the table has their number. The stages of --stages are: find pretokens
-    (scan), make their keys, probe the cache, emit ids, and miss: what the cache's first line does not have.
+    A slow rival gets fewer passes than --runs; the table shows how many. The stages of --stages are: find pretokens
+    (scan), make their keys, probe the cache, emit ids, and miss (pretokens that are not in the first line of the
+    cache).
 
-    What --train and --memory measure runs in processes of their own, one after another; a rival that learns another
-    vocabulary where it should not, or whose ids differ, gets no figures.
+    --train and --memory run each measurement in its own process, one after another. A rival gets no figures if its ids
+    differ, or if it trains a different vocabulary although its defaults are the same as ours.
     """
     import os
 
@@ -114,7 +119,7 @@ def command(
     from tokkit.cli.output import say_json
     from tokkit.progress import Progress
 
-    # Read by the rivals' thread pools when they are first used.
+    # The rivals' thread pools read this when they are first used.
     os.environ["RAYON_NUM_THREADS"] = str(threads)
     os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
     tok = load(tokenizer, chosen["pattern"])
@@ -176,7 +181,7 @@ def _panels(found: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
 
 
 def _text(file: str | None, reading: Reading, limit: int) -> tuple[str, str]:
-    """Return (description, text); the text has at most `limit` bytes and the rest of a line."""
+    """Return (description, text); the text ends with the line in which `limit` bytes are reached."""
     from tokkit.cli.inputs import expand
     from tokkit.corpus import bundled
 
@@ -191,7 +196,7 @@ def _text(file: str | None, reading: Reading, limit: int) -> tuple[str, str]:
             size += len(data)
             continue
         end = data.rfind(b"\n", 0, limit - size) + 1
-        # Where no line ends, a character may be cut.
+        # If no line ends there, a character may have been cut.
         parts.append(data[: end or (0 if parts else limit)].decode("utf-8", "ignore"))
         return f"the first {limit / 1e6:g} MB of {name}", "".join(parts)
     if not size:
@@ -262,20 +267,20 @@ def measured(
 
 
 def of_stages(tok: Tokenizer, text: str, runs: int, progress: Any) -> dict[str, Any]:
-    """Return the cost of each stage of encoding, in one thread."""
+    """Return the cost of each stage of encoding, measured in one thread."""
     from tokkit.cli import measure, stage_timing
 
     return stage_timing.measured(tok.definition, measure.cut(text), runs, lambda done, of: progress("stages", done, of))
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print conditions, the table, and a line for each rival that is not in it."""
+    """Print the conditions, the table, and a line for each rival that was not measured."""
     from tokkit.cli.output import counted, say, table
 
     given = found["conditions"]
     size = counted(given["bytes"], "byte")
     say(f"{given['vocabulary']} on {given['text']}: {size}, {counted(given['documents'], 'document')}")
-    say(f"{counted(given['threads'], 'thread')}, medians of as many passes as the table says (cold+warm)")
+    say(f"{counted(given['threads'], 'thread')}, medians; the table shows the number of passes (cold+warm)")
     say(f"Python {given['python']}, numpy {given['numpy']}, {given['system']}, {given['cpu']}")
     say(f"all {found['tokens']:,} ids were found equal before anything was timed; x: how many times as fast tokkit is")
     say("")
@@ -302,7 +307,7 @@ def show(found: dict[str, Any]) -> None:
 
 
 def show_stages(found: dict[str, Any]) -> None:
-    """Print the table of stages and the limit below it, or why there is none."""
+    """Print the table of stages and the known limit below it, or the reason why there is no table."""
     from tokkit.cli import stage_timing
     from tokkit.cli.output import say, table
 

@@ -1,7 +1,7 @@
-"""One measurement in a process of its own: loads, encodes or trains with one library, and prints seconds and memory.
+"""Runs one measurement in its own process: loads, encodes or trains with one library; prints seconds and memory.
 
-`tokkit bench --train` and `--memory` run this file's text by `python -c`, with a job in JSON. It imports nothing but
-the library that is measured, so that memory is of that alone.
+`tokkit bench --train` and `--memory` pass the source of this file to `python -c`, with a job in JSON. It imports only
+the library that is measured, so that no other library's memory is counted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 
 def peak_bytes() -> int:
-    """Return the greatest resident size of this process.
+    """Return the peak resident memory of this process, in bytes.
 
-    ru_maxrss would count the process that started this one too: Linux carries it over fork and exec.
+    ru_maxrss would also include the peak of the parent process: Linux keeps it across fork and exec.
     """
     status = Path("/proc/self/status")
     for line in status.read_text(encoding="utf-8").splitlines() if status.is_file() else ():
@@ -38,7 +38,7 @@ def digest(rows: list[Any]) -> str:
 
 
 def loaded(job: dict[str, Any]) -> Any:
-    """Load the tokenizer's file with a library; return what encodes a list of texts."""
+    """Load the tokenizer's file with a library; return a function that encodes a list of texts."""
     if job["who"] == "tokkit":
         import tokkit
 
@@ -58,7 +58,7 @@ def loaded(job: dict[str, Any]) -> Any:
 
 
 def trained(job: dict[str, Any]) -> Any:
-    """Train a vocabulary; return a function for its sorted tokens."""
+    """Train a vocabulary; return a function that returns its sorted tokens."""
     path, size, kind = job["text"], job["vocab_size"], job["model"]
     if job["who"] == "tokkit":
         import tokkit
@@ -90,7 +90,7 @@ def _tokenizers_bbpe(path: str, size: int) -> Any:
     made.train([path], trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet))
 
     def tokens() -> list[bytes]:
-        # Printable bytes stand for themselves, the other 68 for U+0100 and on, in order.
+        # Printable bytes map to themselves, the other 68 to U+0100 and the following code points, in order.
         themselves = [*range(33, 127), *range(161, 173), *range(174, 256)]
         others = [byte for byte in range(256) if byte not in themselves]
         letters = {chr(b): b for b in themselves} | {chr(256 + i): b for i, b in enumerate(others)}
@@ -100,7 +100,7 @@ def _tokenizers_bbpe(path: str, size: int) -> Any:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    """Do a job; figures are taken before anything is compared."""
+    """Run a job; time and memory are read before any results are compared."""
     start = time.perf_counter()
     if job["what"] == "nothing":
         return {"seconds": 0.0, "peak": peak_bytes()}

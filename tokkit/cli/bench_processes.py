@@ -1,4 +1,4 @@
-"""`tokkit bench --train` and `--memory`: training speed and peak memory, each measured in a process of its own."""
+"""`tokkit bench --train` and `--memory`: training speed and peak memory, each measured in its own process."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TRAINERS = (
     ("sp-bpe", "sentencepiece", "SentencePiece BPE", False),
     ("unigram", "sentencepiece", "SentencePiece Unigram", False),
 )
-"""(model of `tokkit train`, rival, what it is called, whether both learn the same vocabulary by their defaults)."""
+"""(model of `tokkit train`, rival, name in the table, whether both train the same vocabulary with their defaults)."""
 LOADERS = ("tokenizers", "tiktoken")
 MEGABYTE = 1e6
 Tick = Callable[[], object]
 
 
 class Failed(Exception):
-    """Why a process gave no figures."""
+    """Raised with the reason if a process gave no figures."""
 
 
 def _run(job: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _version(name: str) -> str:
 
 
 def _times(job: Mapping[str, Any], runs: int, tick: Tick) -> dict[str, Any]:
-    """Return the medians of several runs of a job."""
+    """Return the medians of the figures of several runs of a job."""
     found = []
     for _ in range(runs):
         found.append(_run(job))
@@ -70,7 +70,7 @@ def _times(job: Mapping[str, Any], runs: int, tick: Tick) -> dict[str, Any]:
 def training(
     text: str, against: Sequence[str], *, vocab_size: int, threads: int, runs: int, tick: Tick
 ) -> dict[str, Any]:
-    """Return seconds and peak memory of training on a text, ours and the rivals'; and the reason for who has none."""
+    """Return seconds and peak memory of training on a text, for tokkit and each rival, and the reasons for failures."""
     rows, skipped = [], {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "text.txt")
@@ -92,7 +92,7 @@ def training(
                     "same_vocabulary": digests[who] == digests.get("tokkit") if who != "tokkit" else None,
                 })  # fmt: skip
                 if is_same and not rows[-1]["same_vocabulary"] and who != "tokkit":
-                    skipped[f"{said}, {who}"] = "it learnt another vocabulary"
+                    skipped[f"{said}, {who}"] = "it trained a different vocabulary"
                     rows.pop()
     return {"vocab_size": vocab_size, "rows": rows, "skipped": skipped}
 
@@ -104,7 +104,7 @@ def _speed(text: str, seconds: float) -> float:
 def memory(tok: Tokenizer, text: str, against: Sequence[str], *, runs: int, tick: Tick) -> dict[str, Any]:
     """Return the peak memory of processes that load the tokenizer, and that encode the text with it.
 
-    A rival whose ids differ has no figures. Python's own memory, of a process that imports nothing, is there too.
+    A rival whose ids differ gets no figures. The memory of a Python process that imports nothing is returned too.
     """
     rows: list[dict[str, Any]] = []
     skipped: dict[str, str] = {}
@@ -137,7 +137,7 @@ def memory(tok: Tokenizer, text: str, against: Sequence[str], *, runs: int, tick
 
 
 def _file_for(who: str, tok: Tokenizer, folder: Path) -> dict[str, Any]:
-    """Write the tokenizer in a format that a library reads; return what its job says of it."""
+    """Write the tokenizer in a format that a library reads; return the entries of its job that describe the file."""
     from tokkit import formats
 
     name, pattern = "tokenizer.json", None
@@ -158,7 +158,7 @@ def show(found: Mapping[str, Any]) -> None:
     rows: list[Sequence[str]]
     if (of_training := found.get("training")) is not None:
         say("")
-        say(f"training {of_training['vocab_size']:,} tokens, each in a process of its own, its start included")
+        say(f"training {of_training['vocab_size']:,} tokens, each in its own process, including its start")
         rows = [("model", "library", "seconds", "MB/s", "peak MB", "vocabulary")]
         for row in of_training["rows"]:
             library, speed = f"{row['name']} {row['version']}", (f"{row['seconds']:.2f}", f"{row['mb_s']:.1f}")
@@ -167,7 +167,7 @@ def show(found: Mapping[str, Any]) -> None:
     if (of_memory := found.get("memory")) is not None:
         say("")
         alone = of_memory["python"] / MEGABYTE
-        say(f"peak memory in MB, each in a process of its own; Python alone takes {alone:.0f}")
+        say(f"peak memory in MB, each in its own process; Python alone takes {alone:.0f}")
         rows = [("library", "load s", "load", "encode")]
         for row in of_memory["rows"]:
             peaks = (f"{row[key] / MEGABYTE:.0f}" for key in ("load_peak", "encode_peak"))

@@ -33,14 +33,14 @@ AT = ("word", "sentence", "paragraph", "markdown", "code")
     type=int,
     default=0,
     metavar="N",
-    help="Maximum tokens of a chunk that the next one repeats, up to half of --tokens.",
+    help="Maximum tokens at the end of a chunk that the next chunk repeats, up to half of --tokens.",
 )
 @click.option(
     "--at",
     type=click.Choice(AT),
     default="paragraph",
-    help="Where chunks end, if there is such a place in the last part of a chunk. markdown is before headings and "
-    "around blocks of code, code before the least indented lines.",
+    help="Where chunks should end, if the last part of a chunk has such a place. markdown: before headings and "
+    "around code blocks; code: before the least indented lines.",
 )
 @click.option("-o", "--output", default="-", type=options.OUTPUT, metavar="FILE", help="Where to write; - is stdout.")
 @options.field
@@ -49,7 +49,7 @@ AT = ("word", "sentence", "paragraph", "markdown", "code")
 def command(tokenizer: str, files: tuple[str, ...], output: str, force: bool, **chosen: Any) -> None:
     """Cut each file, or stdin, into chunks; print each as a JSON object a line: text, start, end, tokens, file.
 
-    start and end are in characters. A .jsonl file is cut record by record; chunks have the number of the record too.
+    start and end are in characters. A .jsonl file is cut record by record, and its chunks also have the record number.
     """
     from tokkit.chunks import chunking
     from tokkit.cli.inputs import expand, load
@@ -66,7 +66,7 @@ def command(tokenizer: str, files: tuple[str, ...], output: str, force: bool, **
 
 
 def _chunks(path: str, tok: Tokenizer, chosen: dict[str, Any]) -> Iterator[tuple[Chunk, dict[str, int]]]:
-    """Yield each chunk of a file, and what else is said of it."""
+    """Yield each chunk of a file, and the other fields of its JSON object."""
     from tokkit.chunks import chunk, chunk_file
     from tokkit.corpus import paths, readers
 

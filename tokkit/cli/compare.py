@@ -12,14 +12,14 @@ from tokkit.cli.help import Command
 
 OF_TRAINING = ("vocab_sizes", "held_out", "plot", "html", "threads", "progress", "force")
 OF_FILES = ("sample", "pattern", "special")
-"""Options of the two uses."""
+"""Options that apply only to one of the two uses."""
 
 
 class TwoLists(Command):
-    """TOKENIZERS, then `--` and FILES: what is after the dashes is as if given with --file."""
+    """A command with TOKENIZERS, then `--` and FILES: names after the dashes are treated as --file options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Rewrite `-- FILE…`."""
+        """Rewrite `-- FILE…` as --file options."""
         if "--" in args:
             at = args.index("--")
             args = [*args[:at], *(f"--file={name}" for name in args[at + 1 :])]
@@ -102,7 +102,7 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen
 
 
 def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bool) -> None:
-    """Compare tokenizers that are there."""
+    """Compare existing tokenizers."""
     from tokkit.cli import comparison
     from tokkit.cli.inputs import Reading, load
     from tokkit.cli.output import say_json
@@ -127,7 +127,7 @@ def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bo
 
 
 def compare_models(corpus: tuple[str, ...], chosen: dict[str, Any], *, as_json: bool) -> None:
-    """Train models to several sizes, and compare these."""
+    """Train models to several sizes, and compare them."""
     from tokkit.cli import vocab_sizes
     from tokkit.cli.output import check, say_json
     from tokkit.progress import Progress
@@ -136,7 +136,7 @@ def compare_models(corpus: tuple[str, ...], chosen: dict[str, Any], *, as_json: 
         from tokkit.view import plots
 
         if chosen["plot"] == "-":
-            raise click.UsageError("--plot is a file beside the table, which is on stdout: name one")
+            raise click.UsageError("--plot is -, but stdout has the table: give the name of a file")
         check(chosen["plot"], force=chosen["force"])
         plots.check()
     if chosen["html"] is not None:

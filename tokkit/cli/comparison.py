@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_TOKENS = 12
-"""Maximum number of tokens shown of a difference."""
+"""Maximum number of tokens of a difference that are shown."""
 COLUMNS = {
     "tokens": "tokens",
     "bytes_per_token": "bytes/token",
@@ -32,7 +32,7 @@ COLUMNS = {
 
 
 def texts_of(files: Sequence[str], reading: Reading) -> Iterator[tuple[str, list[str]]]:
-    """Yield (name, its texts) of each file; of the bundled corpus where no file is given."""
+    """Yield (name, texts) of each file, or of the bundled corpus if no file is given."""
     if not files:
         from tokkit.corpus import bundled
 
@@ -74,7 +74,7 @@ def _entry(counts: dict[str, Counts]) -> dict[str, Any]:
 
 
 def side_by_side(toks: Mapping[str, Tokenizer], text: str) -> list[dict[str, Any]]:
-    """Return the shortest spans of a text whose ends no token crosses, and each tokenizer's tokens in them."""
+    """Return the shortest spans of a text that no tokenizer's tokens cross, and each tokenizer's tokens in them."""
     from tokkit.encoding.aligned_encodings import align
 
     return [
@@ -107,7 +107,7 @@ def _difference(text: bytes, a: NDArray[np.int64], b: NDArray[np.int64], first: 
 
 
 def _first_common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int | None:
-    """Return the least number that two ascending arrays share; the search begins near their start."""
+    """Return the smallest number that is in both of two ascending arrays; the search begins near their start."""
     width = 64
     while True:
         # Any number before the common ones would be in both windows too.

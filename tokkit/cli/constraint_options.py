@@ -1,4 +1,4 @@
-"""Options of commands that generate text: what it must look like."""
+"""Options that constrain generated text: a regular expression, a JSON schema, or choices."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tokkit.cli import options
 
 OPTIONS = (
     click.option("--regex", metavar="PATTERN", help="The whole text must match this regular expression."),
-    click.option("--schema", type=options.FILE, metavar="FILE", help="The text must be JSON of this JSON schema."),
+    click.option("--schema", type=options.FILE, metavar="FILE", help="The text must be JSON that this schema allows."),
     click.option("--choice", "choices", multiple=True, metavar="TEXT",
-                 help="The text must be one of these; given several times."),
+                 help="The text must be one of these; repeat for each choice."),
 )  # fmt: skip
 
 
 def constrained(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What the text must look like: `OPTIONS`."""
+    """Add `OPTIONS`, which constrain the generated text."""
     for option in reversed(OPTIONS):
         function = option(function)
     return function

@@ -1,4 +1,4 @@
-"""`tokkit convert`: writes a tokenizer in another format, and proves on a corpus that the ids are equal."""
+"""`tokkit convert`: writes a tokenizer in another format, and checks on a corpus that the ids are equal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "
 
 
 def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int] | None:
-    """Return text → id of values TEXT=ID."""
+    """Return text → id for values such as TEXT=ID."""
     found: dict[str, int] = {}
     for value in values:
         text, equals, id_ = value.rpartition("=")
@@ -26,7 +26,7 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict
 @options.command(
     "convert",
     cls=Command,
-    short_help="Write a tokenizer in another format, and prove equal ids.",
+    short_help="Write a tokenizer in another format with equal ids.",
     groups={
         "Most used": ("verify", "format", "force"),
         "Source": ("pattern", "special_token", "lowercase"),
@@ -56,7 +56,7 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict
 @click.option(
     "--lowercase/--cased",
     default=None,
-    show_default="as its folder says",
+    show_default="from the settings in its folder",
     help="Whether the text for a vocab.txt is lowercased.",
 )
 @click.option(
@@ -85,12 +85,13 @@ def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict
 @options.force
 @options.as_json
 def command(source: str, target: str, json: bool, **chosen: Any) -> None:
-    """Write the tokenizer SOURCE in the format of TARGET: every text has the same ids there, or nothing is written.
+    """Write the tokenizer SOURCE to TARGET in another format that gives the same ids; otherwise nothing is written.
 
-    Formats: tokenizer.json, .tiktoken (its pattern and special tokens are in a .json beside it), .model, a folder or
-    vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json, .gguf (a vocabulary, no tensors). What a format
-    cannot say is an error with the reason. The new files are loaded, and a corpus is encoded before and after; if an
-    id differs, the exit code is 1; so it is with --lossy, which writes them all the same, if --verify names a corpus.
+    Formats: tokenizer.json, .tiktoken (its pattern and special tokens are written to a .json next to it), .model, a
+    folder or vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json, .gguf (vocabulary only, no tensors). If a
+    format cannot hold a property of SOURCE, an error says why. The new files are loaded again, and a corpus is encoded
+    with both tokenizers: if any id differs, the exit code is 1. --lossy writes the files even then, and compares only
+    if --verify is given.
     """
     from tokkit.cli import inputs, output
     from tokkit.cli.errors import note
@@ -125,7 +126,7 @@ def command(source: str, target: str, json: bool, **chosen: Any) -> None:
 
 
 def _check(target: str, format: str | None, *, force: bool) -> None:
-    """Raise now the error that writing would raise."""
+    """Raise the error that writing would raise, before the work."""
     import os
 
     from tokkit import formats

@@ -1,6 +1,6 @@
-"""Costs of tokens by a price table that the user supplies, in exact decimals; no prices are built in.
+"""Computes costs of tokens from the user's price table, in exact decimals; no prices are built in.
 
-The table is TOML, one section a model, prices per million tokens:
+The table is TOML with one section per model and prices per million tokens:
 
     currency = "USD"
 

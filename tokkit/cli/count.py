@@ -9,7 +9,7 @@ import click
 from tokkit.cli import options
 
 PRICES = """\b
-A table of prices is a TOML file of your own, prices per million tokens:
+A price table is a TOML file that you write, with prices per million tokens:
 
 \b
     currency = "USD"
@@ -34,10 +34,14 @@ A table of prices is a TOML file of your own, prices per million tokens:
 @click.option("-l", "--lines", is_flag=True, help="Count lines too.")
 @click.option("-w", "--words", is_flag=True, help="Count words, separated by white space, too.")
 @click.option("-c", "--bytes", is_flag=True, help="Count bytes of UTF-8 too.")
-@click.option("--prices", type=options.FILE, metavar="TOML", help="Show what the tokens cost, by this price table.")
+@click.option("--prices", type=options.FILE, metavar="TOML", help="Show the cost of the tokens, from this price table.")
 @click.option("--price", metavar="NAME", show_default="TOKENIZER", help="The entry of the price table.")
 @click.option(
-    "--output-tokens", type=click.IntRange(min=0), default=0, metavar="N", help="Expected output tokens, for the cost."
+    "--output-tokens",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Expected output tokens, added to the cost.",
 )
 @options.special
 @options.field

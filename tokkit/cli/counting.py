@@ -52,7 +52,7 @@ class Counting:
         entry: dict[str, Any] = {"file": path, **dict.fromkeys(self.columns, 0), "tokens": 0}
         if not self.columns and not paths.holds_records(path):
             counter = _Counter()
-            # Ctrl-C could not stop a second thread that waits for a pipe or a terminal.
+            # Not in a second thread: Ctrl-C could not stop one that waits for a pipe or a terminal.
             threads = self.threads if os.path.isfile(path) else 1
             encoder = self.tok.file_encoder(
                 special=self.special, threads=threads, input_errors=self.reading.input_errors, narrow=False
@@ -90,7 +90,7 @@ def price_of(prices: str | None, model: str | None, tokenizer: str) -> tuple[Pri
     """Return the table, the chosen prices, and their name; None without a table."""
     if prices is None:
         if model is not None:
-            raise click.UsageError("--price names prices of a table: give --prices FILE")
+            raise click.UsageError("--price chooses an entry of a price table: give --prices FILE too")
         return None
     from tokkit.cli.costs import Prices
 

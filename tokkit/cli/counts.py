@@ -1,4 +1,4 @@
-"""`tokkit counts`: words of shards counted into files, which are merged, pruned and trained from."""
+"""`tokkit counts`: counts the words of shards into files, which can be merged, pruned and trained from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tokkit.cli.groups import InOrder, OnDemand
 from tokkit.cli.train_options import BELONGS, MODELS
 
 COUNTING = ("pattern", "lowercase", "strip_accents", "handle_chinese_chars", "max_sentence_length")
-"""The options of models that say what a word is."""
+"""Options of models that decide what a word is."""
 
 PLACES = {name: ("counts", name) for name in ("build", "merge", "prune", "info")}
 
@@ -21,12 +21,12 @@ PLACES = {name: ("counts", name) for name in ("build", "merge", "prune", "info")
     "counts",
     cls=InOrder,
     commands=OnDemand(PLACES),
-    short_help="Count words of shards into files to train from.",
+    short_help="Count words of shards into files, to train from them.",
 )
 def command() -> None:
-    """Count the words of shards into files, merge and prune these, and train from them: tokkit train --counts.
+    """Count the words of shards into files, merge and prune the files, and train from them: tokkit train --counts.
 
-    The tokenizer is the same as of a training on the text itself, whatever was counted where and merged when.
+    The trained tokenizer is the same as from the text itself, no matter how the counting was divided and merged.
     """
 
 
@@ -51,7 +51,8 @@ output = click.option("-o", "--output", required=True, type=options.OUTPUT, meta
     "--model",
     default="bbpe",
     type=click.Choice([name for name in MODELS if name != "bpe"]),
-    help="The model to be trained. All of SentencePiece's share counts; bpe depends on the order of the text.",
+    help="The model to train later. All SentencePiece models use the same counts; bpe is not possible, because it "
+    "depends on the order of the text.",
 )
 @click.option(
     "--pattern",
@@ -86,7 +87,7 @@ output = click.option("-o", "--output", required=True, type=options.OUTPUT, meta
     type=options.Bytes(),
     metavar="SIZE",
     show_default="no bound",
-    help="Write tables of words that take more, as 1GB, beside the output, and merge them at the end.",
+    help="Limit of memory, such as 1GB: larger tables of words are written next to the output and merged at the end.",
 )
 @options.field
 @options.input_errors
@@ -96,10 +97,11 @@ output = click.option("-o", "--output", required=True, type=options.OUTPUT, meta
 def build(shards: tuple[str, ...], output: str, json: bool, progress: str, model: str, **chosen: Any) -> None:
     """Count the words of each SHARD (files as in tokkit train, folders, globs) into a file in FOLDER.
 
-    A shard whose file is there is skipped: run the command again after it was stopped. A file's name has a fingerprint
-    of the shard's path, size and time and of the options; the counts of a shard that changed replace the older ones.
+    Shards that have a file already are skipped: after an interruption, run the same command again. The name of a file
+    contains a fingerprint of the shard's path, size and modification time and of the options; when a shard changes, its
+    new counts replace the old ones.
 
-    NAME is the source of the shards, a language for example: merge and tokkit train give weights to sources.
+    NAME is the source of the shards, for example a language; merge and tokkit train can weight sources.
     """
     from tokkit.cli.inputs import given as inputs
     from tokkit.formats.files import refuse_inputs
@@ -140,7 +142,7 @@ def _say(rows: list[dict[str, Any]], *, as_json: bool) -> None:
 @options.command(
     "merge",
     group="counts",
-    short_help="Add files of counts.",
+    short_help="Add files of counts into one.",
     examples=(
         "tokkit counts merge counts/ -o all.counts",
         "tokkit counts merge a/ b/ -o all.counts --min-count 2",
@@ -153,7 +155,7 @@ def _say(rows: list[dict[str, Any]], *, as_json: bool) -> None:
     "--min-count",
     type=click.IntRange(min=1),
     default=1,
-    help="Leave out words that occur less often in all, which the file then says.",
+    help="Leave out words that occur less often in total; the file records this number.",
 )
 @mixing.weight
 @mixing.temperature
@@ -162,10 +164,10 @@ def _say(rows: list[dict[str, Any]], *, as_json: bool) -> None:
 @options.progress
 @options.as_json
 def merge(sources: tuple[str, ...], output: str, json: bool, force: bool, progress: str, **chosen: Any) -> None:
-    """Add COUNTS (files, folders, globs) to one file, the same for any order.
+    """Add COUNTS (files, folders, globs) into one file; their order does not matter.
 
-    Counts of other options are an error, and so is a shard that is counted in two files. NAME is the source, for
-    weights, of counts that were built without one.
+    Counts with different options are an error, and so is a shard that is in two files. NAME gives a source, for
+    --weight, to counts that were built without one.
     """
     from tokkit.cli.output import check
     from tokkit.progress import Progress
@@ -181,7 +183,7 @@ def merge(sources: tuple[str, ...], output: str, json: bool, force: bool, progre
 @options.command(
     "prune",
     group="counts",
-    short_help="Leave out the rare words of a file of counts.",
+    short_help="Remove the rare words from a file of counts.",
     examples=("tokkit counts prune all.counts -o common.counts --min-count 2",),
 )
 @sources
@@ -190,7 +192,7 @@ def merge(sources: tuple[str, ...], output: str, json: bool, force: bool, progre
 @options.force
 @options.as_json
 def prune(sources: tuple[str, ...], output: str, min_count: int, json: bool, force: bool) -> None:
-    """Write COUNTS without rare words. Merge first: a word that is rare in each part may be common in the whole."""
+    """Write COUNTS without rare words. Merge first: a word that is rare in each file may be frequent in all of them."""
     from tokkit.cli.output import check
     from tokkit.trainers import prune_counts
 
@@ -213,13 +215,13 @@ def _say_totals(facts: dict[str, Any], *, as_json: bool) -> None:
 @options.command(
     "info",
     group="counts",
-    short_help="Show what files of counts hold.",
+    short_help="Show what is in files of counts.",
     examples=("tokkit counts info counts/", "tokkit counts info all.counts --json"),
 )
 @sources
 @options.as_json
 def info(sources: tuple[str, ...], json: bool) -> None:
-    """Show the options, sources, shards and totals of COUNTS, and check that they can be added."""
+    """Show the options, sources, shards and totals of COUNTS, and check that they can be merged."""
     from tokkit.cli import output
     from tokkit.trainers import CountFiles
     from tokkit.trainers.count_source import shown

@@ -7,7 +7,7 @@ import platform
 
 
 def cpu_name() -> str:
-    """Return the processor's model name, or its kind where the system does not say."""
+    """Return the processor's model name, or its architecture if the system does not tell the name."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:
             if line.startswith("model name"):

@@ -23,7 +23,7 @@ from tokkit.cli import options
     "--input",
     type=click.Choice(["ids", "json", "npy", "bin"]),
     show_default="by the file's name, else ids",
-    help="ids: numbers separated by spaces. json: lists, one a line. npy, bin: as encode writes them.",
+    help="ids: numbers separated by spaces. json: one list per line. npy, bin: as encode writes them.",
 )
 @click.option(
     "--dtype",
@@ -38,15 +38,17 @@ from tokkit.cli import options
     "--unit",
     type=click.Choice(["line", "file"]),
     default="line",
-    help="What each line of ids or json encodes: a line without its line feed, or a whole file.",
+    help="What each line of ids or json holds: one line of text without its line feed, or a whole file.",
 )
-@click.option("--skip-special", is_flag=True, help="Leave out special tokens, such as those of encode --add-special.")
-@click.option("--any-tokenizer", is_flag=True, help="Read a .bin file even if its sidecar is of another tokenizer.")
+@click.option(
+    "--skip-special", is_flag=True, help="Leave out special tokens, such as those that encode --add-special adds."
+)
+@click.option("--any-tokenizer", is_flag=True, help="Read a .bin file even if its sidecar names another tokenizer.")
 @options.force
 def command(tokenizer: str, file: str, input: str | None, output_file: str, unit: str, **chosen: Any) -> None:
     """Decode the ids in FILE, or stdin, with TOKENIZER.
 
-    The output has exactly the bytes that were encoded, even if they are not UTF-8.
+    The output is exactly the bytes that were encoded, even if they are not valid UTF-8.
     """
     from tokkit.cli import id_files, id_input
     from tokkit.cli.inputs import load

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tokkit.search.index import Hit, SearchIndex
 
 TOGETHER = 64
-"""Queries from stdin that are encoded and searched at once."""
+"""Number of queries from stdin that are encoded and searched together."""
 
 
 def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:
@@ -31,7 +31,7 @@ def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: 
 
     refuse_inputs([folder], inputs.given())
     if chosen["append"] and chosen["force"]:
-        raise click.UsageError("--append adds to an index, and --force replaces it: give one of them")
+        raise click.UsageError("--append adds to an index and --force replaces it: give only one of them")
     if chosen["ann"]:
         ann.check()
     try:
@@ -57,7 +57,7 @@ def _model(given: str | None, old: SearchIndex | None) -> str:
     model = given if given is not None or old is None else old.about.model
     if model is None:
         raise click.UsageError("Missing option '--model': name the folder of a model, or org/name on the hub")
-    # Absolute, so that it can be found from any directory later.
+    # Absolute, so that the model is found later from any directory.
     return os.path.abspath(model) if os.path.exists(model) else model
 
 
@@ -82,7 +82,7 @@ def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tupl
     if not query.strip():
         raise OptionError("the query is empty")
     if chosen["candidates"] is not None and chosen["rerank"] is None:
-        raise click.UsageError("--candidates is for --rerank: name the cross-encoder")
+        raise click.UsageError("--candidates applies only with --rerank: give --rerank too, with a cross-encoder")
     model = _model(chosen["model"], index)
     encoder = load_vectors(model, download=chosen["download"])
     builder.check(encoder, model, index)

@@ -24,7 +24,7 @@ def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 
 
 class Output(click.Choice):  # type: ignore[type-arg]  # no generic class in click 8.1
-    """The choices of --output; "pieces" is what "tokens" was called."""
+    """The choices of --output; "pieces" is the old name of "tokens"."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the choice."""
@@ -46,12 +46,14 @@ class Output(click.Choice):  # type: ignore[type-arg]  # no generic class in cli
     "--output",
     type=Output(["ids", "tokens", "json", "full", "subwords", "npy", "bin"]),
     show_default="by the name of FILE: .npy, .bin, .json, .jsonl; else ids",
-    help="ids, json, npy and bin (raw little-endian, with a sidecar FILE.json) can be decoded; tokens are "
-    "for reading; full is one JSON object a line: ids, tokens, type ids, masks, offsets in characters, words; subwords "
-    "is the text with tokens separated by spaces and marked with @@ inside words, as in subword-nmt.",
+    help="ids, json, npy and bin (raw little-endian, with a sidecar FILE.json) can be decoded again. tokens are for "
+    "reading. full is one JSON object per line: ids, tokens, type ids, masks, offsets in characters, words. subwords "
+    "is the text with spaces between tokens and @@ after tokens inside words, as in subword-nmt.",
 )
 @click.option("--add-special", is_flag=True, help="Add the special tokens that the model expects around each text.")
-@click.option("--pair", type=options.FILE, metavar="FILE", help="Second texts, one for each text of the input.")
+@click.option(
+    "--pair", type=options.FILE, metavar="FILE", help="A file of second texts, one for each text of the input."
+)
 @click.option(
     "--max-length",
     type=click.IntRange(min=0),
@@ -68,13 +70,14 @@ class Output(click.Choice):  # type: ignore[type-arg]  # no generic class in cli
     "--stride",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Also write what --max-length cuts off, in lines that begin with the last N tokens of the line before.",
+    help="Also write the tokens that --max-length cuts off, as further lines; each begins with the last N tokens of "
+    "the line before.",
 )
 @click.option(
     "--pad",
     callback=_length,
     metavar="longest|max-length|N",
-    help="Pad lines to the longest, to --max-length, or to N tokens.",
+    help="Pad lines to the longest line, to --max-length, or to N tokens.",
 )
 @click.option(
     "--pad-token",
@@ -82,10 +85,15 @@ class Output(click.Choice):  # type: ignore[type-arg]  # no generic class in cli
     show_default="that of TOKENIZER, else [PAD], <pad> or the like",
     help="The padding token.",
 )
-@click.option("--separator", default="@@", metavar="TEXT", help="For subwords: the mark after a token inside a word.")
+@click.option(
+    "--separator", default="@@", metavar="TEXT", help="For --output subwords: the mark after a token inside a word."
+)
 @click.option("--explain", is_flag=True, help="For BPE: show the merges of each word in order.")
 @click.option(
-    "--dropout", type=click.FloatRange(0, 1), metavar="P", help="For BPE: skip each merge with this probability."
+    "--dropout",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="For BPE: skip each merge with this probability (BPE-dropout).",
 )
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of --dropout; 0 by default.")
 @click.option(

@@ -1,4 +1,4 @@
-"""`tokkit encode-shards`: documents of many files into files of ids for a training."""
+"""`tokkit encode-shards`: encodes the documents of many files into files of ids to train models on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tokkit.cli import options
 
 @options.command(
     "encode-shards",
-    short_help="Encode the documents of many files for a training.",
+    short_help="Encode the documents of many files into shards of ids.",
     examples=(
         "tokkit encode-shards 'data/*.jsonl.gz' -o ids/ --tokenizer tok.json --eos [EOS]",
         "tokkit encode-shards data/ -o ids/ --tokenizer gpt2 --format megatron --eos 50256",
@@ -25,13 +25,15 @@ from tokkit.cli import options
 )
 @click.argument("inputs", nargs=-1, required=True, type=options.FILE, metavar="INPUT...")
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="FOLDER", help="Where to write.")
-@click.option("--tokenizer", required=True, type=options.MODEL, metavar="TOKENIZER", help="What to encode with.")
+@click.option(
+    "--tokenizer", required=True, type=options.MODEL, metavar="TOKENIZER", help="The tokenizer to encode with."
+)
 @click.option(
     "--format",
     type=click.Choice(["bin", "npy", "megatron", "arrow", "parquet"]),
     default="bin",
-    help="bin (raw little-endian, with a JSON sidecar) and npy, with the ends of documents in NAME.ends.npy; megatron "
-    "(.bin and .idx); arrow and parquet (a column input_ids).",
+    help="bin (raw little-endian, with a JSON sidecar) and npy: the ends of documents are in NAME.ends.npy. "
+    "megatron: .bin and .idx. arrow and parquet: a column input_ids.",
 )
 @click.option(
     "--dtype",
@@ -39,22 +41,22 @@ from tokkit.cli import options
     default="auto",
     help="Type of ids; auto is uint16 if all ids of the tokenizer fit.",
 )
-@click.option("--eos", metavar="TOKEN", help="Append this token, its text or its id, to each document.")
-@click.option("--bos", metavar="TOKEN", help="Put this token before each document.")
+@click.option("--eos", metavar="TOKEN", help="Append this token (its text or its id) to each document.")
+@click.option("--bos", metavar="TOKEN", help="Put this token (its text or its id) before each document.")
 @click.option(
     "--pack",
     type=click.Choice(["sequential", "best-fit"]),
     show_default="documents as they are",
-    help="Make rows of --seq-len ids: documents one after another, or each where it fits best, so that only what is "
-    "longer than a row is cut.",
+    help="Make rows of --seq-len ids. sequential: documents one after another. best-fit: each document in the row "
+    "where it fits best, so that only documents longer than a row are cut.",
 )
-@click.option("--seq-len", type=click.IntRange(min=1), metavar="N", help="Ids of a row.")
+@click.option("--seq-len", type=click.IntRange(min=1), metavar="N", help="Number of ids in a row.")
 @click.option("--pad", metavar="TOKEN", show_default="as --eos", help="The token that fills rows.")
 @click.option(
-    "--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Draw the order of the documents of each shard."
+    "--shuffle", type=click.IntRange(min=0), metavar="SEED", help="Shuffle the documents of each shard with this seed."
 )
 @click.option(
-    "--unit", type=click.Choice(["line", "paragraph", "file"]), default="line", help="What a document of a text is."
+    "--unit", type=click.Choice(["line", "paragraph", "file"]), default="line", help="What a document is in text files."
 )
 @options.special
 @options.field
@@ -68,9 +70,9 @@ def command(
 ) -> None:
     """Encode the documents of each INPUT (files as in tokkit train, folders, globs) into files in FOLDER.
 
-    A shard whose files are there is skipped: run the command again after it was stopped. When all are done,
-    manifest.json lists the shards with their numbers of ids and documents, and the sha256 of each file. Python reads
-    them by tokkit.data.Tokens.
+    Shards that have files already are skipped: after an interruption, run the same command again. When all are done,
+    manifest.json lists the shards with their numbers of ids and documents, and the sha256 of each file. In Python,
+    tokkit.data.Tokens reads them.
     """
     from tokkit.cli import output as out
     from tokkit.cli.inputs import given, load

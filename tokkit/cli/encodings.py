@@ -1,4 +1,4 @@
-"""Writes one line for each encoding: pairs, special tokens, truncation and padding."""
+"""Writes one line per encoding, with pairs, special tokens, truncation and padding."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 PAD_TOKENS = ("[PAD]", "<pad>", "<|pad|>", "<PAD>")
-"""Texts of padding tokens; the first that the tokenizer has is used."""
+"""Common padding tokens; the first that the tokenizer has is used."""
 COLUMNS = ("ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets", "word_ids")
 FLAGS = ("add_special", "pair", "pad", "pad_token", "max_length", "truncation", "stride")
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a text becomes a line; `fixed` is a length that no text may exceed."""
+    """How a text becomes a line; no encoding may be longer than `fixed`."""
 
     add_special: bool
     pair: str | None
     truncation: Truncation | None
     padding: Padding | None
     parts: bool
-    """Whether what truncation cuts off is written too."""
+    """Whether the tokens that truncation cuts off are written too."""
 
     @property
     def fixed(self) -> int | None:
@@ -45,7 +45,7 @@ class Shape:
 
 
 def wanted(chosen: Mapping[str, Any], kind: str) -> bool:
-    """Return whether any option needs encodings and not only ids; UsageError for options that conflict."""
+    """Return whether any option needs whole encodings, not only ids; UsageError for options that conflict."""
     given = [f"--{name.replace('_', '-')}" for name in FLAGS if chosen[name] not in (None, False)]
     if given and kind in BINARY:
         raise click.UsageError(f"{given[0]} needs --output ids, tokens, json or full, not {kind}")
@@ -103,7 +103,7 @@ def write_lines(source: Source, shape: Shape, path: str, kind: str, *, force: bo
 
 
 def _rows(source: Source, shape: Shape) -> Iterator[tuple[int, list[Encoding], str]]:
-    """Yield, for each text, its number, its encoding and the parts that were cut off, and the end of its last line."""
+    """Yield for each text its number, its encoding with the parts that were cut off, and the end of its last line."""
     seconds = _seconds(source, shape.pair)
     number, unended = 0, False
     for path in expand(source.files):

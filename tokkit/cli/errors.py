@@ -30,7 +30,7 @@ def note(message: str) -> None:
 
 
 def describe(error: BaseException) -> str:
-    """Return an error as one line without its class.
+    """Return the message of an error as one line, without the name of its class.
 
     >>> describe(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'a.txt: No such file or directory'
@@ -43,14 +43,14 @@ def describe(error: BaseException) -> str:
         text = error.strerror
     else:
         text = str(error.args[0]) if error.args else type(error).__name__
-    # The library's messages name its arguments, which are flags here.
+    # Messages of the library name its arguments; on the command line these are flags.
     text = re.sub(r'\binput_errors="(\w+)"( or )?(?:"(\w+)")?', r"--input-errors \1\2\3", text)
     text = re.sub(r"; if this is a text and not a path, give iter\(texts\).*", "", text)
     return " ".join(text.split("\n"))
 
 
 def silence_stdout() -> None:
-    """Discard what is still buffered, because flushing it at exit would fail."""
+    """Discard buffered output, because flushing it at exit would fail."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -58,10 +58,10 @@ def silence_stdout() -> None:
 
 
 def _visible(error: click.ClickException) -> click.ClickException:
-    """Return click's own error with control characters escaped, because it quotes what was typed."""
+    """Return click's error with control characters escaped, because it quotes the user's input."""
     if isinstance(error, NO_ARGUMENTS):
         return error  # the help of the command
-    # Only for a missing choice click's message has several lines, which quote nothing.
+    # Only click's message for a missing choice has several lines, and it quotes no input.
     keep = "\n\t" if isinstance(error, click.MissingParameter) else ""
     message = visible(error.format_message(), keep=keep)
     if isinstance(error, click.UsageError):
@@ -70,7 +70,7 @@ def _visible(error: click.ClickException) -> click.ClickException:
 
 
 class _Line(logging.Formatter):
-    """Formats warnings of tokkit and other libraries like notes."""
+    """Formats warnings of tokkit and other libraries as notes."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
@@ -92,7 +92,7 @@ def warnings_shown() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reported() -> Iterator[None]:
-    """Turn errors of the input or the system into a message and an exit code; bugs keep their traceback."""
+    """Turn errors of the input or the system into a message and an exit code; other errors keep their traceback."""
     try:
         yield
     except click.ClickException as error:
@@ -101,7 +101,7 @@ def reported() -> Iterator[None]:
         silence_stdout()
         raise click.exceptions.Exit(READER_GONE) from None
     except (KeyboardInterrupt, RuntimeError) as error:
-        # Until 3.12, Python wraps what is raised while the attributes of a class get their names, as in an import.
+        # Before 3.12, Python wraps an exception raised in __set_name__, which may run while a module is imported.
         if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
             raise
         note("interrupted")
@@ -113,7 +113,7 @@ def reported() -> Iterator[None]:
 
 @contextlib.contextmanager
 def exits() -> Iterator[None]:
-    """The same for the whole process: flushing at the end may meet a full disk, or a reader that is gone."""
+    """Do the same for the whole process: the flush at exit may meet a full disk or a closed pipe."""
     try:
         with reported():
             try:

@@ -1,4 +1,4 @@
-"""`tokkit fetch`: downloads published files; the only command that downloads."""
+"""`tokkit fetch`: downloads published files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _no_names(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) ->
     "--mirror",
     metavar="URL",
     envvar="TOKKIT_MIRROR",
-    help="Address to download from instead of the publisher's; also TOKKIT_MIRROR.",
+    help="Download from this address instead of the publisher's; also TOKKIT_MIRROR.",
 )
 @click.option(
     "--timeout",
@@ -46,8 +46,8 @@ def _no_names(ctx: click.Context, _: click.Parameter, names: tuple[str, ...]) ->
 def command(names: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Download published encodings (cl100k_base, gpt-4o, ...) and check them, or tokenizers of the hub (org/name).
 
-    Existing files are checked and kept. Every file of an encoding must have the SHA-256 that is pinned in
-    this package, wherever it comes from. TOKKIT_OFFLINE=1 forbids all downloads.
+    Existing files are checked and kept. Files of encodings, from any source, must have the SHA-256 that this package
+    pins. TOKKIT_OFFLINE=1 forbids all downloads.
     """
     from tokkit.cli.output import say, say_json
     from tokkit.progress import Progress

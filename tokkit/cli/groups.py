@@ -11,7 +11,7 @@ import click
 class OnDemand(Mapping[str, click.Command]):
     """The subcommands of a group, in the order of --help.
 
-    `places` maps each name to the module in tokkit.cli that has it, and to its name there.
+    `places` maps each command to its module in tokkit.cli and its name there.
     """
 
     def __init__(self, places: Mapping[str, tuple[str, str]]) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 COMMON: dict[str, Sequence[str]] = {
-    "Input": ("unit", "field", "input_errors", "counts", "special"),
+    "Input": ("unit", "field", "input_errors", "counts", "special", "pattern"),
     "Output": ("format", "lossy", "json", "force"),
     "Running": ("threads", "progress", "config", "help"),
 }
-"""Groups that several commands have: title → names of parameters."""
+"""Groups of options that many commands share: title → names of parameters."""
 FEW = 9
-"""Up to this number, options are one list."""
+"""Commands with at most this many options show them in one list."""
 
 
 class Command(click.Command):
@@ -36,7 +36,7 @@ class Command(click.Command):
             for param in self.get_params(ctx)
             if isinstance(param, click.Option) and (record := param.get_help_record(ctx)) is not None
         }
-        titles = {**self.groups, **COMMON} if len(shown) > FEW or self.groups else {"": ("config", "help")}
+        titles = {**self.groups, **COMMON} if len(shown) > FEW or self.groups else {"": ("pattern", "config", "help")}
         in_groups = {title: [shown.pop(name) for name in names if name in shown] for title, names in titles.items()}
         if last := in_groups.pop("", None):
             shown |= {str(number): record for number, record in enumerate(last)}

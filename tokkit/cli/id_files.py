@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 KINDS = {".npy": "npy", ".bin": "bin", ".json": "json", ".jsonl": "json"}
-"""Suffix → content of such files; other files have ids separated by spaces."""
+"""Suffix → content of files with this suffix; other files have ids separated by spaces."""
 FITTING = {"npy": ("npy",), "bin": ("bin",), "json": ("json", "full")}
-"""Format by the suffix → the formats that such a file may have."""
+"""Format that a suffix implies → all formats that such a file may have."""
 BINARY = ("npy", "bin")
 MAX_IDS = {"uint16": (1 << 16) - 1, "uint32": (1 << 32) - 1}
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What to encode and how. Iterating yields batches of (ids, offsets, texts, are lines)."""
+    """The input and how to encode it. Iterating yields batches of (ids, offsets, texts, are lines)."""
 
     tok: Tokenizer
     files: Sequence[str]
@@ -85,12 +85,12 @@ class Source:
 
 
 def kind_of(path: str) -> str | None:
-    """Return the format of a file by its suffix, None for other suffixes."""
+    """Return the format that a file's suffix implies, None for other suffixes."""
     return KINDS.get(os.path.splitext(path)[1].lower())
 
 
 def kind_to_write(path: str, asked: str | None, *, explains: bool) -> str:
-    """Return the format of an output, as requested or else by its suffix; UsageError if they contradict each other."""
+    """Return the format of an output: as requested, or else by its suffix; UsageError if the two conflict."""
     by_name = kind_of(path)
     lines = explains and asked not in BINARY
     if by_name is not None and (lines or asked not in (None, *FITTING[by_name])):
@@ -103,19 +103,21 @@ def kind_to_write(path: str, asked: str | None, *, explains: bool) -> str:
 
 
 def check_stdout(path: str, kind: str, dtype: str) -> None:
-    """Refuse binary output to a terminal, and ids on stdout without a known dtype."""
+    """Raise UsageError for binary output to a terminal, and for raw ids on stdout without a dtype."""
     if path != output.STDOUT or kind not in BINARY:
         return
     if sys.stdout is not None and sys.stdout.isatty():
         raise click.UsageError(f"--output {kind} is not for a terminal; name a file with -o")
     if kind == "bin" and dtype == "auto":
-        raise click.UsageError("--output bin on stdout has no sidecar for the dtype of ids; give --dtype, or -o FILE")
+        raise click.UsageError(
+            "--output bin on stdout has no sidecar that records the dtype of ids; give --dtype, or -o FILE"
+        )
 
 
 def write_lines(
     source: Source, path: str, kind: str, *, force: bool, from_text: Callable[[str], Any] | None = None
 ) -> None:
-    """Write one line for each text: ids separated by spaces, a JSON list, or readable tokens.
+    """Write one line per text: ids separated by spaces, a JSON list, or readable tokens.
 
     `from_text`, if given, makes the line of a text, or its ids.
     """
@@ -156,7 +158,7 @@ def width(tok: Tokenizer, dtype: str) -> str:
 
 
 def write_binary(source: Source, path: str, kind: str, dtype: str, *, force: bool) -> None:
-    """Write all ids as they come, except .npy to a stream: its header has their number, so they are collected first."""
+    """Write ids as they come, except .npy to a stream, where they are collected: the header needs their number."""
     dtype = width(source.tok, dtype)
     sidecar = sidecar_of(path)
     if sidecar is None:
@@ -187,5 +189,5 @@ def _write_stream(source: Source, path: str, kind: str, dtype: str, *, force: bo
 
 
 def sidecar_of(path: str) -> str | None:
-    """Return the name of a .bin file's sidecar, its own name and ".json"; None for streams."""
+    """Return the name of a .bin file's sidecar, which is its name plus ".json"; None for streams."""
     return None if path == output.STDOUT or output.is_stream(path) else path + ".json"

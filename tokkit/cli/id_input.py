@@ -1,4 +1,4 @@
-"""Reads files of ids and decodes them; an error has the line number or the position."""
+"""Reads files of ids and decodes them; errors name the line or the position."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_DIGITS = 20
-"""More digits than any id has; longer numbers are refused before they are parsed."""
+"""Maximum digits of a number; longer ones cannot be ids and are refused before they are parsed."""
 IDS_AT_ONCE = 1 << 20
 NPY_MAGIC = b"\x93NUMPY"
 
@@ -57,7 +57,7 @@ def decoded_lines(
             except (VocabError, ValueError, RecursionError) as error:
                 raise CorpusError(f"{where}: {error}") from None
             except OverflowError:
-                raise CorpusError(f"{where}: an id is far above the greatest, {tok.n_ids - 1}") from None
+                raise CorpusError(f"{where}: an id is far above the highest, {tok.n_ids - 1}") from None
             if line.endswith(b"\n"):
                 yield line_end
 
@@ -134,7 +134,7 @@ def _npy(data: bytes, path: str) -> NDArray[Any]:
     except (ValueError, EOFError, OSError) as error:
         raise FormatError(f"{show(path)} is not a .npy file: {error}") from None
     if not isinstance(ids, np.ndarray) or ids.ndim != 1 or ids.dtype.kind not in "ui":
-        raise FormatError(f"{show(path)} does not have an array of integers with one axis")
+        raise FormatError(f"{show(path)} does not hold a one-dimensional array of integers")
     if len(ids) and int(ids.min()) < 0:
         raise VocabError(f"{show(path)}: the id {int(ids.min())} is negative")
     return ids

@@ -74,7 +74,7 @@ def _gil() -> str:
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         return "on"
     running = getattr(sys, "_is_gil_enabled", lambda: False)()
-    return "on, in a Python built without" if running else "off"
+    return "on, in a free-threaded build" if running else "off"
 
 
 def version(package: str) -> str | None:

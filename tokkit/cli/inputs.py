@@ -20,21 +20,21 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def stdin() -> BinaryIO:
-    """Return standard input for bytes; CorpusError if the process has none."""
+    """Return standard input as a binary stream; CorpusError if the process has none."""
     if sys.stdin is None:
         raise CorpusError("standard input is closed")
     return sys.stdin.buffer
 
 
 def load(path: str, pattern: str | None = None) -> Tokenizer:
-    """Load a tokenizer; every command does this first, so that a wrong path fails at once."""
+    """Load a tokenizer; every command does this before other work, so that a wrong path fails at once."""
     from tokkit.loading import load
 
     return load(path, pattern=pattern)
 
 
 def expand(files: Sequence[str]) -> list[str]:
-    """Return the files that paths and globs name; stdin for none."""
+    """Return the files that paths and globs name; stdin if there are none."""
     import os
 
     from tokkit.corpus import paths
@@ -71,10 +71,10 @@ class Reading:
     input_errors: Literal["strict", "replace", "ignore"] = "strict"
 
     def batches(self, path: str, tick: Callable[[int], object] | None = None) -> Iterator[tuple[list[str], bool]]:
-        """Yield (texts, are lines) of a file: about a megabyte of lines with their ends, or the whole as one text.
+        """Yield (texts, are lines) of a file: about a megabyte of lines with their ends, or one text.
 
         The records of a .jsonl file are texts, not lines. Nothing is removed or added: a byte-order mark is part of
-        the text. `tick` is called with the number of bytes that have been read.
+        the text. `tick` is called with the number of bytes read.
         """
         from tokkit.corpus import readers
 

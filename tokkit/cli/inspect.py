@@ -20,7 +20,7 @@ SPLIT_BY = {
     "model": "nothing before the model",
 }
 SHOWN = 12
-"""How much of a list is shown, of special tokens for example."""
+"""Number of entries of a list that are shown without --all."""
 
 
 @options.command(
@@ -37,8 +37,12 @@ SHOWN = 12
 @click.option("--tokens", is_flag=True, help="List all tokens with their ids instead.")
 @click.option("--all", "whole", is_flag=True, help=f"Show whole lists, not only the first {SHOWN} of each.")
 @click.option("--sample", metavar="TEXT", help="Show the tokens, ids and offsets (in characters) of this text.")
-@click.option("--report", type=options.Writes(), metavar="HTML", help="Write a page on the whole vocabulary instead.")
-@click.option("--text", "texts", type=options.FILE, multiple=True, help="A text of --report; repeat for more.")
+@click.option(
+    "--report", type=options.Writes(), metavar="HTML", help="Write a page (HTML) about the whole vocabulary instead."
+)
+@click.option(
+    "--text", "texts", type=options.FILE, multiple=True, help="A text that --report measures; repeat for more."
+)
 @options.force
 @options.special
 @options.as_json
@@ -48,8 +52,9 @@ def command(
 ) -> None:  # fmt: skip
     """Show a tokenizer's model, sizes, split pattern, special tokens, longest tokens and first merges.
 
-    With --report, write a page: kinds, scripts and lengths of tokens; tokens per word of each --text (without one, of
-    the bundled corpus); tokens that are never used, that are only parts of others, that their own text does not give.
+    With --report, write a page: types, scripts and lengths of tokens; tokens per word of each --text (default: the
+    bundled corpus); and tokens that are never used, that only occur as intermediate steps of merges, or that encoding
+    their own text does not give.
     """
     from tokkit.cli import pipeline
     from tokkit.cli.inputs import load
@@ -106,7 +111,7 @@ def write_report(tok: Tokenizer, name: str, report: str, files: Sequence[str], *
 
 
 def listed(values: list[str], *, whole: bool) -> str:
-    """Return a list as one line, which says how many more there are and how to see them."""
+    """Return a list as one line; a shortened one says how many entries are missing and how to show them."""
     from tokkit.cli.token_text import shortened
 
     shown = "  ".join(map(shortened, values if whole else values[:SHOWN]))
@@ -127,7 +132,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     kind = pipeline.model_line(model)
     if isinstance(model, BPE) and isinstance(split, Split):
         names = [name for name, pattern in patterns.NAMES.items() if pattern == split.pattern]
-        ranks = "ranks (the least id merges first)" if model.merges is None else "a list of merges"
+        ranks = "ranks (the lowest id merges first)" if model.merges is None else "a list of merges"
         by_bytes = {
             "model": f"byte-level BPE, {ranks}",
             "merges": len(merge_list(tok.definition)[0]),
@@ -144,7 +149,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
         **{name: by_bytes.pop(name) for name in ("merges", "pattern") if name in by_bytes},
         "engine": engine(tok),
         "split_by": SPLIT_BY[tok.split_engine] + (f" ({tok.split_reason})" if tok.split_reason else ""),
-        "cut_into_parts": f"no: {tok.whole_reason}" if tok.whole_reason else "yes, by threads and in blocks of files",
+        "cut_into_parts": f"no: {tok.whole_reason}" if tok.whole_reason else "yes, for threads and in blocks of files",
         "special_tokens": [f"{text}={id_}" for text, id_ in tok.special_tokens.items()],
         "longest_tokens": [readable(token) for token in longest[:-9:-1]],
         **by_bytes,
@@ -153,15 +158,15 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
 
 
 def engine(tok: Tokenizer) -> str:
-    """Return a line on what runs the tokenizer."""
+    """Return a line that says which engine runs the tokenizer."""
     from tokkit.definition import BPE
     from tokkit.sentencepiece_model import SentencePieceModel
 
     by_bytes = isinstance(tok.definition.model, BPE)
     if isinstance(tok.definition.model, SentencePieceModel):
-        return "SentencePiece, all in one, in C"
+        return "SentencePiece, fused, in C"
     if not tok.in_stages:
-        return "byte-level BPE, all in one, in C"
+        return "byte-level BPE, fused, in C"
     return "stage by stage, then byte-level BPE in C" if by_bytes else "stage by stage, in C"
 
 

@@ -1,4 +1,4 @@
-"""Measures the first and later passes of encoders over documents; ids are compared first."""
+"""Measures the first and the later passes of encoders over documents, after comparing their ids."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 Encode = Callable[[list[str]], Any]
-"""Encodes all documents; the ids are a sequence of rows or (flat ids, offsets)."""
+"""Encodes all documents; returns the ids as a sequence of rows or as (flat ids, offsets)."""
 
 DOCUMENT_BYTES = 100_000
 COLD_RUNS = 3
-"""Maximum number of first passes, each of which needs a new tokenizer."""
+"""Maximum number of first passes; each needs a new tokenizer."""
 SECONDS = 3.0
-"""Time, building included, after which an encoder gets no more than the minimum of passes."""
+"""Time, including building, after which an encoder gets only the minimum number of passes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Medians, in seconds for all documents, of first passes of new encoders and of later passes of one.
+    """Median seconds, over all documents, of first passes of new encoders and of later passes of one encoder.
 
-    Beside them, of how many passes each is the median.
+    `cold_passes` and `warm_passes` are the numbers of passes.
     """
 
     cold: float
@@ -47,7 +47,7 @@ def cut(text: str, size: int = DOCUMENT_BYTES) -> list[bytes]:
 
 
 def rows(output: Any) -> list[NDArray[np.uint32]]:
-    """Return the ids of each document, from any form that encoders return."""
+    """Return the ids of each document, from any form that an encoder returns."""
     if isinstance(output, tuple):
         flat, offsets = output
         return [np.asarray(flat[a:b], dtype=np.uint32) for a, b in itertools.pairwise(offsets)]
@@ -75,11 +75,11 @@ def time_encoders(
 ) -> dict[str, Timing]:
     """Time first passes of encoders built anew, then later passes of the last ones; building is not timed.
 
-    Each has at least one pass of either kind, and more, up to COLD_RUNS and `runs`, while it has used less than
-    half of `seconds`, or all of it. `tick` is called for each pass, also for one that is left out.
+    Each encoder has at least one pass of each type. First passes repeat, up to COLD_RUNS, within half of `seconds`,
+    later passes, up to `runs`, within `seconds`. `tick` is called for each pass, including skipped ones.
 
     The encoders alternate, so that changes in the machine's speed affect all of them. Each gets its own str objects,
-    because CPython caches the UTF-8 of a str, which would save a later encoder the work.
+    because CPython caches the UTF-8 of a str, which would save work for later encoders.
     """
     cold: dict[str, list[float]] = {name: [] for name in builds}
     warm: dict[str, list[float]] = {name: [] for name in builds}

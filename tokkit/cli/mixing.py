@@ -1,4 +1,4 @@
-"""Options of mixtures: the names of sources before their paths, and how much each counts."""
+"""Options of mixtures: names of sources before their paths, and the weight of each source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _weights(_: click.Context, __: click.Parameter, values: Sequence[str]) -> di
     for item in (item for value in values for item in value.split(",")):
         name, equals, number = item.rpartition("=")
         if not (name and equals and number):
-            raise click.BadParameter(f"{item!r}: write the name of a source and its weight, as de=2,th=0.5")
+            raise click.BadParameter(f"{item!r}: write the name of a source and its weight, for example de=2,th=0.5")
         if name in found:
             raise click.BadParameter(f"{name!r} has two weights")
         found[name] = number
@@ -32,17 +32,17 @@ weight = click.option(
     multiple=True,
     callback=_weights,
     metavar="NAME=N[,...]",
-    help="Multiply the counts of the source NAME by N, as 2, 0.5 or 1/3; sums are rounded once. Others have 1.",
+    help="Multiply the counts of the source NAME by N, for example 2, 0.5 or 1/3 (default 1); sums are rounded once.",
 )
 temperature = click.option(
     "--temperature",
     metavar="T",
-    help="Weigh sources so that their shares are raised to the power of 1/T: 1 leaves them, inf makes them equal.",
+    help="Raise each source's share to the power of 1/T: 1 changes nothing, inf makes all shares equal.",
 )
 
 
 def sources_of(given: Sequence[str]) -> tuple[dict[str, list[str]] | None, list[str]]:
-    """Return the paths by the names of their sources, None if none was given, and all paths.
+    """Return the paths by the names of their sources (None if no name was given), and all paths.
 
     A path without a name is a source of its own, with the path as its name.
     """
@@ -57,12 +57,12 @@ def sources_of(given: Sequence[str]) -> tuple[dict[str, list[str]] | None, list[
 
 
 def own_names(paths: Sequence[str]) -> dict[str, list[str]]:
-    """Return inputs without names as sources, each by its path."""
+    """Return inputs without names as sources, each named by its path."""
     return {path: [path] for path in paths}
 
 
 def facts(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return what the sources of a mixture came to; shares are of the bytes of words, before and after weighting."""
+    """Return the share of each source of a mixture in the bytes of words, before and after weighting."""
     from tokkit.corpus.weights import text_of
 
     total = sum(part.bytes for part in parts) or 1

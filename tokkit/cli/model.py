@@ -31,12 +31,12 @@ PLACES = {
     "model",
     cls=InOrder,
     commands=OnDemand(PLACES),
-    short_help="Run models: search by meaning, rank and label, generate text.",
+    short_help="Run models: search, rank and label texts, generate text.",
 )
 def command() -> None:
-    """Run a model on text: an encoder searches by meaning, compares, ranks and labels texts, a decoder generates them.
+    """Run a model on text. Encoders search by meaning, compare, rank and label texts; decoders generate text.
 
-    A model is a folder with config.json, safetensors and a tokenizer, as transformers and sentence-transformers write
-    it, its name on the hub (org/name, with the extra hub), or a .gguf file that generates text. `tokkit wordvec` trains
-    vectors of single words.
+    MODEL is a folder with config.json, safetensors and a tokenizer, as transformers and sentence-transformers write it;
+    or a name on the hub (org/name, needs the extra hub); or, to generate text, a .gguf file. For vectors of single
+    words see `tokkit wordvec`.
     """

@@ -12,15 +12,15 @@ from tokkit.cli.model_views import PRECISION
 
 MODEL = click.argument("model", type=options.MODEL)
 TOGETHER = 64
-"""Texts that are read at once."""
+"""Number of texts that are read at a time."""
 WIDTH = 80
-"""Characters of a text in a table."""
+"""Maximum characters of a text in a table."""
 
 
 @options.command(
     "rerank",
     group="model",
-    short_help="Put documents in order by how well they answer a query.",
+    short_help="Sort documents by how well they answer a query.",
     examples=(
         "tokkit model rerank cross-encoder/ms-marco-MiniLM-L6-v2 'where do herons fish' notes.txt --top 3",
         "grep -i heron notes.txt | tokkit model rerank ./bge-reranker-base 'where do herons fish'",
@@ -36,8 +36,8 @@ WIDTH = 80
 @click.option(
     "--instruction",
     metavar="TEXT",
-    show_default="that a document answers a web search",
-    help="What a document must be to meet the query, for a causal language model.",
+    show_default="for documents that answer a web search",
+    help="For a causal language model: the instruction that says which documents match a query.",
 )
 @PRECISION
 @download
@@ -46,10 +46,10 @@ WIDTH = 80
 @options.threads
 @options.as_json
 def rerank(model: str, query: str, files: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Show the lines of FILE, or records of .jsonl, best answer to QUERY first: score, file:line, and a snippet.
+    """Sort the lines of FILE, or records of .jsonl, by how well they answer QUERY; show score, file:line and a snippet.
 
-    MODEL is the folder of a cross-encoder (an architecture …ForSequenceClassification with one label), or of a causal
-    language model that was trained to answer yes or no (Qwen3-Reranker), or its name on the hub. The exit code is 1 if
+    MODEL is the folder, or the name on the hub, of a cross-encoder (an architecture …ForSequenceClassification with one
+    label) or of a causal language model that is trained to answer yes or no (Qwen3-Reranker). The exit code is 1 if
     there are no documents.
     """
     from tokkit.cli.embedding import show_hits
@@ -65,7 +65,7 @@ def rerank(model: str, query: str, files: tuple[str, ...], json: bool, **chosen:
     )
     found = list(passages(files, chosen))
     if not found:
-        note(f"{shown(files)}: no documents; each line that is not blank is one")
+        note(f"{shown(files)}: no documents; each non-blank line is a document")
         raise click.exceptions.Exit(1)
     ranked = loaded.rank(query, [hit.text for hit in found], chosen["k"], threads=chosen["threads"])
     hits = [found[one["corpus_id"]]._replace(score=one["score"]) for one in ranked]
@@ -85,8 +85,20 @@ def rerank(model: str, query: str, files: tuple[str, ...], json: bool, **chosen:
 @MODEL
 @click.argument("texts", nargs=-1, metavar="[TEXT]...")
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
-@click.option("--pair", metavar="TEXT", help="Read each text with this one, for models of pairs, as of entailment.")
-@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=1, metavar="N", help="Labels of each text.")
+@click.option(
+    "--pair",
+    metavar="TEXT",
+    help="A second text for every TEXT, for models that read pairs, such as entailment models.",
+)
+@click.option(
+    "-k",
+    "--top",
+    "k",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Number of labels to print for each text.",
+)
 @PRECISION
 @download
 @options.field
@@ -94,9 +106,9 @@ def rerank(model: str, query: str, files: tuple[str, ...], json: bool, **chosen:
 @options.threads
 @options.as_json
 def classify(model: str, texts: tuple[str, ...], file: str | None, json: bool, **chosen: Any) -> None:
-    """Print the likeliest labels of each TEXT, with their scores; with --json one object a text.
+    """Print the most probable labels of each TEXT with their scores; with --json, one object per text.
 
-    MODEL is the folder of a classifier of texts (an architecture …ForSequenceClassification), or its name on the hub.
+    MODEL is the folder, or the name on the hub, of a text classifier (an architecture …ForSequenceClassification).
     """
     from tokkit.cli.models import load_classifier
     from tokkit.cli.output import say_json, table
@@ -107,7 +119,7 @@ def classify(model: str, texts: tuple[str, ...], file: str | None, json: bool, *
     if file is not None:
         given += [hit.text for hit in passages([file], chosen)]
     if not given:
-        raise click.UsageError("no text given; name one, or a file with --file")
+        raise click.UsageError("no text given; give TEXT, or a file with --file")
     loaded = load_classifier(model, precision=chosen["precision"], download=chosen["download"])
     pairs = None if chosen["pair"] is None else [chosen["pair"]] * len(given)
     found = loaded.classify(given, pairs, top_k=chosen["k"], threads=chosen["threads"])
@@ -126,7 +138,7 @@ def classify(model: str, texts: tuple[str, ...], file: str | None, json: bool, *
 @options.command(
     "entities",
     group="model",
-    short_help="Find the names, places and other entities of a text.",
+    short_help="Find names, places and other entities in a text.",
     examples=(
         "tokkit model entities dslim/bert-base-NER letter.txt",
         "tokkit model entities ./parts-of-speech --aggregation first --json < letter.txt",
@@ -138,17 +150,16 @@ def classify(model: str, texts: tuple[str, ...], file: str | None, json: bool, *
     "--aggregation",
     type=click.Choice(["none", "simple", "first", "average", "max"]),
     default="simple",
-    help="How labels of tokens are joined: not at all; side by side; or after those of a word are made one.",
+    help="How labels of tokens become entities. none: not at all. simple: join neighbours with equal labels. first, "
+    "average, max: choose one label for each word, then join.",
 )
-@click.option(
-    "--ignore", multiple=True, default=("O",), metavar="LABEL", help="Leave out this label; may be given several times."
-)
+@click.option("--ignore", multiple=True, default=("O",), metavar="LABEL", help="Leave out this label; repeat for more.")
 @click.option(
     "--stride",
     type=click.IntRange(min=0),
     metavar="N",
-    show_default="a quarter of what the model reads",
-    help="Tokens that windows of a long text have in common.",
+    show_default="a quarter of the model's maximum length",
+    help="Tokens by which windows of a long text overlap.",
 )
 @PRECISION
 @download
@@ -159,8 +170,8 @@ def classify(model: str, texts: tuple[str, ...], file: str | None, json: bool, *
 def entities(model: str, files: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Print the entities of each FILE, or record of .jsonl: label, score, span in characters, and text.
 
-    MODEL is the folder of a classifier of tokens (an architecture …ForTokenClassification), or its name on the hub.
-    With --json there is one object a text. The exit code is 1 if there is no text.
+    MODEL is the folder, or the name on the hub, of a token classifier (an architecture …ForTokenClassification). With
+    --json, there is one object per text. The exit code is 1 if there is no text.
     """
     import itertools
 

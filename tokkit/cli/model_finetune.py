@@ -1,4 +1,4 @@
-"""`tokkit model finetune`: an encoder learns from pairs of texts, or the labels of texts."""
+"""`tokkit model finetune`: trains an encoder on pairs of texts, or on labelled texts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from tokkit.pipeline import TrainedModel, TrainingProgress
 
 MANY_STEPS = 1_000_000
-"""Steps with --minutes: the time ends before."""
+"""Maximum steps with --minutes; the time ends earlier."""
 
 
 @options.command(
     "finetune",
     group="model",
-    short_help="Fine-tune an encoder on pairs of texts, or labels.",
+    short_help="Fine-tune an encoder on pairs of texts or labelled texts.",
     examples=(
         "tokkit model finetune pairs.jsonl --from all-MiniLM-L6-v2 -o my-vectors",
         "tokkit model finetune labelled.tsv --task labels --from all-MiniLM-L6-v2 -o my-classifier --epochs 5",
@@ -30,7 +30,7 @@ MANY_STEPS = 1_000_000
 )
 @click.argument("data", nargs=-1, required=True, type=options.FILE, metavar="DATA...")
 @click.option(
-    "--from", "start", required=True, type=options.MODEL, metavar="DIR", help="A folder of an encoder to begin with."
+    "--from", "start", required=True, type=options.MODEL, metavar="DIR", help="The folder of the encoder to start from."
 )
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
 @click.option(
@@ -38,16 +38,27 @@ MANY_STEPS = 1_000_000
     help="What a row is: texts that belong together, or a text and its label.",
 )  # fmt: skip
 @options.lora
-@click.option("--freeze", is_flag=True, help="With labels, leave the encoder as it is, and train the head alone.")
-@click.option("--batch", type=click.IntRange(min=1), default=32, metavar="N", help="Rows of a step.")
-@click.option("--epochs", type=click.IntRange(min=1), default=3, metavar="N", help="Times that each row is learnt.")
-@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Steps, in place of --epochs.")
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Train for so long at most.")
-@click.option("--max-length", type=click.IntRange(min=1), metavar="N", help="Tokens that are read of a text.")
-@click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=5e-5, help="The highest learning rate.")
+@click.option(
+    "--freeze", is_flag=True, help="With --task labels: train only the head, and leave the encoder unchanged."
+)
+@click.option("--batch", type=click.IntRange(min=1), default=32, metavar="N", help="Batch size: rows per step.")
+@click.option("--epochs", type=click.IntRange(min=1), default=3, metavar="N", help="Passes over the rows.")
+@click.option("--steps", type=click.IntRange(min=1), metavar="N", help="Number of steps, instead of --epochs.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Maximum training time in minutes.")
+@click.option(
+    "--max-length", type=click.IntRange(min=1), metavar="N", help="Maximum tokens of a text; the rest is not read."
+)
+@click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=5e-5, help="The peak learning rate.")
 @options.dropout
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Equal seeds give equal models.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint in the output folder, with the same options.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Seed of the random numbers; the same seed gives the same model.",
+)
+@click.option(
+    "--resume", is_flag=True, help="Continue from the checkpoint in the output folder; give the same options."
+)
 @options.threads
 @click.option("--force", is_flag=True, help="Replace the model in the output folder.")
 @options.progress
@@ -58,13 +69,13 @@ def finetune(
     attention_dropout: float | None, seed: int,
     resume: bool, threads: int | None, force: bool, progress: str,
 ) -> None:  # fmt: skip
-    """Fine-tune an encoder on DATA: .jsonl files of arrays or objects, or .tsv files without a heading.
+    """Fine-tune an encoder on DATA: .jsonl files of arrays or objects, or .tsv files without a header.
 
-    A row of pairs is two texts that belong together, and perhaps more that do not; the texts of other rows of a batch
-    are wrong answers, too. A row of labels is a text and its label. A tenth of the rows is held out, and the loss on it
-    and how many are right are printed. The folder is as transformers and sentence-transformers have them: `tokkit model
-    embed` takes the vectors' one, `tokkit model classify` the other. Ctrl-C leaves a checkpoint, from which the same
-    command with --resume goes on to the same model.
+    With --task pairs, a row is two texts that belong together (a positive pair), optionally followed by hard negatives;
+    the texts of the other rows of a batch are negatives too. With --task labels, a row is a text and its label. A tenth
+    of the rows is held out, and the loss and accuracy on it are printed. The folder has the format of
+    sentence-transformers (pairs: use it with `tokkit model embed`) or of transformers (labels: use it with `tokkit
+    model classify`). After Ctrl-C, the same command with --resume continues from a checkpoint and gives the same model.
     """
     from pathlib import Path
 
@@ -78,7 +89,7 @@ def finetune(
     from tokkit.progress import Progress
 
     if freeze and task == "pairs":
-        raise OptionError("--freeze is for --task labels: of vectors, the encoder is what learns")
+        raise OptionError("--freeze applies only to --task labels: with pairs, there is only the encoder to train")
     refuse_inputs([output, *(Path(output) / name for name in ("config.json", "model.safetensors"))], given())
     chosen = pipeline.FineTuneOptions(
         batch=batch, epochs=epochs, steps=steps or (MANY_STEPS if minutes else 0), lr=lr, dropout=dropout,
@@ -97,9 +108,9 @@ def finetune(
                 resume=resume, overwrite=force, threads=threads, progress=tell,
             )  # fmt: skip
         except KeyboardInterrupt:
-            errors.note(f"the same command with --resume goes on if {show(output)} has a checkpoint")
+            errors.note(f"the same command with --resume continues if {show(output)} has a checkpoint")
             raise
-    right = "" if made.accuracy is None else f", {made.accuracy:.0%} of which are right"
+    right = "" if made.accuracy is None else f", of which {made.accuracy:.0%} are classified correctly"
     errors.note(
         f"{show(output)}: {made.parameters:,} parameters, {made.steps:,} steps, {made.tokens:,} tokens; loss "
         f"{made.loss:.3f}, on rows held out {made.eval_loss:.3f}{right}"

@@ -15,44 +15,44 @@ from tokkit.cli.model_views import PRECISION
 MODEL = click.argument("model", type=options.MODEL)
 SAMPLING = (
     click.option("-n", "--max-new-tokens", type=click.IntRange(min=1), default=256, metavar="N",
-                 help="Tokens to generate at most."),
+                 help="Maximum number of tokens to generate."),
     click.option("-t", "--temperature", type=click.FloatRange(min=0), default=0.0,
-                 help="0 takes the most probable token; greater values draw more freely."),
-    click.option("--top-k", type=click.IntRange(min=0), default=0, help="Draw from the K most probable tokens."),
+                 help="Sampling temperature; 0 is greedy (always the most probable token)."),
+    click.option("--top-k", type=click.IntRange(min=0), default=0, help="Sample from the K most probable tokens."),
     click.option("--top-p", type=click.FloatRange(min=0, max=1, min_open=True), default=1.0,
-                 help="Draw from the fewest tokens with this share of the probability."),
+                 help="Sample from the smallest set of tokens with this total probability (nucleus sampling)."),
     click.option("--min-p", type=click.FloatRange(min=0, max=1), default=0.0,
-                 help="Draw from tokens with this share of the greatest probability."),
+                 help="Sample from tokens with at least this fraction of the highest probability."),
     click.option("--repetition-penalty", type=click.FloatRange(min=0, min_open=True), default=1.0,
-                 help="Divide the logits of tokens that have occurred by this."),
-    click.option("--stop", multiple=True, metavar="TEXT", help="Stop before this text; may be given several times."),
-    click.option("--seed", type=click.IntRange(min=0), help="Draw the same text each time."),
+                 help="Penalize tokens that occurred before by this factor; 1 is no penalty."),
+    click.option("--stop", multiple=True, metavar="TEXT", help="Stop before this text; repeat for more."),
+    click.option("--seed", type=click.IntRange(min=0), help="Seed for sampling: the same seed gives the same text."),
 )  # fmt: skip
 
 
 SPECULATION = (
     click.option("--draft", type=options.MODEL, metavar="MODEL",
-                 help="A smaller model of the same tokenizer, which proposes tokens; the text is as without."),
+                 help="Speculative decoding: a smaller model with the same tokenizer proposes tokens."),
     click.option("--prompt-lookup", type=click.IntRange(min=0), default=0, metavar="N",
-                 help="Propose up to N tokens that came after the last ones before; the text is the same."),
+                 help="Speculative decoding: propose up to N tokens that followed the same text before."),
 )  # fmt: skip
 
 
 HTML = click.option("--html", "page", type=options.Writes(), metavar="PAGE",
-                    help="Also write a page: how expected each token was, and what else could come.")  # fmt: skip
+                    help="Also write a page with the probability of each token and its alternatives.")  # fmt: skip
 CACHE = click.option("--cache", type=click.Choice(["float32", "bfloat16", "int8"]),
-                     help="How keys and values of the text are kept; int8 takes a quarter of the memory.")  # fmt: skip
+                     help="The dtype of the key-value cache; int8 takes a quarter of the memory.")  # fmt: skip
 
 
 def sampling(function: Callable[..., Any]) -> Callable[..., Any]:
-    """How text is drawn, and how tokens are foreseen: `SAMPLING`, `SPECULATION`."""
+    """Add the options for sampling and speculative decoding: `SAMPLING`, `SPECULATION`."""
     for option in reversed(SAMPLING + SPECULATION):
         function = option(function)
     return function
 
 
 def _prompt_cache(model: Any, path: str | None) -> Any:
-    """Return what is kept in a file, or a cache without texts if there is none."""
+    """Return the prompt cache of a file, or an empty one if the file does not exist."""
     import os
 
     from tokkit.pipeline.prompt_cache import PromptCache
@@ -63,7 +63,7 @@ def _prompt_cache(model: Any, path: str | None) -> Any:
 
 
 def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -> dict[str, Any]:
-    """Return chosen options with the draft model in place of its name."""
+    """Return the chosen options with the draft model loaded."""
     from tokkit.cli.models import load_generator
 
     if chosen["draft"] is not None:
@@ -91,15 +91,15 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="Search the most probable text with N beams.",
+    help="Beam search with N beams.",
 )
-@click.option("--length-penalty", type=float, default=1.0, help="Of beams: greater values prefer longer texts.")
+@click.option("--length-penalty", type=float, default=1.0, help="With beams: greater values prefer longer texts.")
 @click.option(
     "--min-new-tokens",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="Tokens to generate before the text may end.",
+    help="Minimum number of tokens to generate.",
 )
 @click.option(
     "--no-repeat-ngram-size", type=click.IntRange(min=0), default=0, metavar="N", help="Never repeat N tokens."
@@ -109,21 +109,21 @@ def _drafted(chosen: dict[str, Any], *, precision: str | None, download: bool) -
     "force_words",
     multiple=True,
     metavar="TEXT",
-    help="Text that must come, wherever; may be given several times. Words mostly begin with a space.",
+    help="A text that the output must contain; repeat for more. Words usually begin with a space.",
 )
-@click.option("--truncate", is_flag=True, help="Read the end of a prompt that is longer than the model's positions.")
+@click.option("--truncate", is_flag=True, help="Cut the start of a prompt that exceeds the model's positions.")
 @constrained
 @click.option(
     "--prompt-cache",
     type=options.FILE,
     metavar="FILE",
-    help="Keep what was read in FILE (.safetensors); of a prompt that begins alike, only the rest is read.",
+    help="Keep keys and values of the prompt in FILE (.safetensors), for later prompts with the same beginning.",
 )
 @click.option(
     "--context-shift",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Go on where the positions end: keep the first N tokens, leave out the older half of the others.",
+    help="Continue when the positions are used up: keep the first N tokens and drop the older half of the rest.",
 )
 @CACHE
 @PRECISION
@@ -134,11 +134,11 @@ def generate(
     model: str, prompt: str, precision: str | None, download: bool, stop: tuple[str, ...], json: bool,
     cache: str | None, prompt_cache: str | None, **chosen: Any,
 ) -> None:  # fmt: skip
-    """Print the text that MODEL writes after PROMPT, as it is generated; - reads the prompt from stdin.
+    """Generate text after PROMPT with MODEL, and print it as it is generated; - reads the prompt from stdin.
 
-    MODEL is the folder of a causal language model (GPT-2, Llama, Mistral, Mixtral, Qwen, Gemma, Phi-3, GPT-NeoX, BLOOM)
-    or of an encoder–decoder, which answers PROMPT (T5, FLAN-T5, mT5, BART), with config.json, safetensors and a
-    tokenizer, its name on the hub, or a .gguf file, which has its own tokenizer.
+    MODEL is a folder with config.json, safetensors and a tokenizer, a name on the hub, or a .gguf file. It is a causal
+    language model (GPT-2, Llama, Mistral, Mixtral, Qwen, Gemma, Phi-3, GPT-NeoX, BLOOM), which continues PROMPT, or an
+    encoder–decoder (T5, FLAN-T5, mT5, BART), which answers it.
     """
     from tokkit.cli import inputs
     from tokkit.cli.models import load_generator
@@ -166,7 +166,7 @@ def generate(
 
 @options.command(
     "chat",
-    short_help="Talk with a model.",
+    short_help="Chat with a model.",
     examples=(
         "tokkit model chat ./qwen2.5-0.5b-instruct",
         "echo 'Hello' | tokkit model chat ./llama --system 'Be brief.'",
@@ -183,10 +183,10 @@ def chat(
     model: str, system: str | None, precision: str | None, download: bool, stop: tuple[str, ...], cache: str | None,
     **chosen: Any,
 ) -> None:  # fmt: skip
-    """Answer each line of stdin, by the chat template of MODEL, a folder or .gguf (extra chat); it ends with the input.
+    """Chat with MODEL, a folder or .gguf file: answer each line of stdin (needs the extra chat).
 
-    Of each turn only what is new is read. If the chat outgrows the model's positions, its oldest turns are left out;
-    the system message stays.
+    The model's chat template is used. Each turn reads only the new tokens. If the chat becomes longer than the model's
+    positions, the oldest turns are left out; the system message stays.
     """
     import sys
 
@@ -231,7 +231,7 @@ def chat(
 @MODEL
 @click.argument("text")
 @click.option("-k", "--top", "k", type=click.IntRange(min=1), help="Tokens to show.  [default: 10; 3 with --lens]")
-@click.option("--lens", is_flag=True, help="What the head makes of each layer: the logit lens.")
+@click.option("--lens", is_flag=True, help="Show the predictions of every layer (logit lens).")
 @HTML
 @PRECISION
 @download
@@ -241,7 +241,7 @@ def next_(
     model: str, text: str, k: int | None, lens: bool, page: str | None, precision: str | None, download: bool,
     force: bool, json: bool,
 ) -> None:  # fmt: skip
-    """Print the tokens that most probably follow TEXT, with their probabilities."""
+    """Print the most probable next tokens after TEXT, with their probabilities."""
     from dataclasses import asdict
 
     from tokkit.cli.models import load_generator
@@ -285,9 +285,9 @@ def score(
     model: str, prompt: str, continuations: tuple[str, ...], precision: str | None, download: bool, threads: int | None,
     json: bool,
 ) -> None:  # fmt: skip
-    """Print the log-probability of each of CONTINUATIONS after PROMPT: the sum over its tokens, and for each byte.
+    """Print the log-probability of each of CONTINUATIONS after PROMPT: the sum over its tokens, and per byte.
 
-    A continuation usually begins with a space, as the words of a text do. Of an encoder–decoder they are whole answers.
+    A continuation usually begins with a space, because words do. For an encoder–decoder, each is a whole answer.
     """
     from tokkit.cli.models import load_generator
     from tokkit.cli.output import say_json, table
@@ -316,9 +316,9 @@ def score(
 )
 @MODEL
 @click.argument("files", nargs=-1, required=True, type=options.FILE)
-@click.option("--window", type=click.IntRange(min=2), help="Tokens that a prediction sees at most.  [default: 1024]")
-@click.option("--stride", type=click.IntRange(min=1), help="Tokens between windows.  [default: half of a window]")
-@click.option("--tokens", is_flag=True, help="With --json: the log-probability of each token too.")
+@click.option("--window", type=click.IntRange(min=2), help="Maximum tokens that a prediction sees.  [default: 1024]")
+@click.option("--stride", type=click.IntRange(min=1), help="Step between windows.  [default: half of a window]")
+@click.option("--tokens", is_flag=True, help="With --json: also print the log-probability of each token.")
 @HTML
 @CACHE
 @PRECISION
@@ -330,9 +330,9 @@ def perplexity(
     model: str, files: tuple[str, ...], precision: str | None, download: bool, json: bool, tokens: bool,
     page: str | None, cache: str | None, force: bool, **chosen: Any,
 ) -> None:  # fmt: skip
-    """Print the perplexity of MODEL on each file, and on all of them: e to the mean of -log p over their tokens.
+    """Print the perplexity of MODEL on each file and on all files: exp of the mean of -log p over the tokens.
 
-    Bits per byte compare models with different tokenizers.
+    To compare models with different tokenizers, use bits per byte.
     """
     from tokkit.cli.inputs import Reading
     from tokkit.cli.models import load_generator
@@ -341,10 +341,10 @@ def perplexity(
     from tokkit.pipeline.perplexity import TextScore, text_score
 
     if tokens and not json:
-        raise click.UsageError("--tokens is for --json")
+        raise click.UsageError("--tokens applies only with --json")
     if page is not None:
         if len(files) > 1:
-            raise click.UsageError("--html is a page of one file: name one")
+            raise click.UsageError("--html shows one file: give one FILE")
         check(page, force=force)
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""`tokkit model merge`: a model with an adapter in its weights."""
+"""`tokkit model merge`: adds a LoRA adapter to the weights of a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokkit.cli import options
 @options.command(
     "merge",
     group="model",
-    short_help="Add an adapter (LoRA) to the weights of a model.",
+    short_help="Merge a LoRA adapter into the weights of a model.",
     examples=("tokkit model merge my-model adapter -o merged",),
 )
 @click.argument("model", type=options.MODEL, metavar="MODEL")
@@ -18,9 +18,9 @@ from tokkit.cli import options
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
 @click.option("--force", is_flag=True, help="Replace the model in the output folder.")
 def merge(model: str, adapter: str, output: str, force: bool) -> None:
-    """Write the folder of MODEL with the LoRA of the folder ADAPTER, in PEFT's format, added to its weights.
+    """Merge the LoRA adapter in the folder ADAPTER (PEFT's format) into the weights of MODEL, and write a new folder.
 
-    Any program reads the folder; without merging, `tokkit model generate ADAPTER` loads MODEL and adds the adapter.
+    Any program can load that folder. Without merging, `tokkit model generate ADAPTER` loads MODEL with the adapter.
     """
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`tokkit model quantize`: a model in fewer bits, as a folder that is mapped when it is loaded."""
+"""`tokkit model quantize`: quantizes a model to a folder whose weights are memory-mapped when it is loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tokkit.cli import options
 @options.command(
     "quantize",
     group="model",
-    short_help="Write a model in fewer bits.",
+    short_help="Quantize a model: store its weights in fewer bits.",
     examples=(
         "tokkit model quantize ./qwen2.5-0.5b -o qwen-int4",
         "tokkit model quantize ./qwen2.5-0.5b -o qwen-int8 --precision int8 --text notes.txt",
@@ -23,25 +23,25 @@ from tokkit.cli import options
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
 @click.option(
     "--precision", type=click.Choice(["int4", "int8-weight-only", "int8", "bf16"]),
-    help="How matrices are stored: with a scale for each output (int8) or for every 32 inputs. By default int4, and of "
-    "a GGUF file the blocks that it has.",
+    help="How matrices are stored. int8 has one scale per output, int4 and int8-weight-only one per 32 inputs. "
+    "Default: int4; for a GGUF file, the blocks that it has.",
 )  # fmt: skip
-@click.option("--text", type=options.FILE, help="A text on which both models are measured.")
+@click.option("--text", type=options.FILE, help="Measure both models on this text.")
 @options.threads
 @click.option("--force", is_flag=True, help="Replace a folder that this command wrote.")
 @options.as_json
 def quantize(
     model: str, output: str, precision: str | None, text: str | None, threads: int | None, force: bool, json: bool
 ) -> None:
-    """Write MODEL with matrices in fewer bits, with its tokenizer and configuration.
+    """Quantize the matrices of MODEL, and write them with its tokenizer and configuration to a folder.
 
-    MODEL is a folder, a GGUF file, or a name that is in the hub's cache: a decoder, an encoder–decoder, an encoder or a
-    classifier. Weights are in the layout of the kernels: all commands that take a model take DIR, in its precision, and
-    map it without work.
+    MODEL is a folder, a GGUF file, or a name in the hub's cache: a decoder, an encoder–decoder, an encoder or a
+    classifier. All commands that take a model can load the new folder. Its weights are in the kernels' own layout, so
+    they are memory-mapped, not converted.
 
-    Sizes are printed, and with --text what the bits cost: the perplexity of a model that generates text, before and
-    after (an encoder–decoder needs lines of a text, a tab and its target); the cosine of the vectors of an encoder to
-    those before; differences of the scores of a classifier, for lines, or pairs separated by a tab.
+    The sizes are printed. --text also measures the loss of quality: for a model that generates text, the perplexity
+    before and after (an encoder–decoder needs lines of source, tab, target); for an encoder, the cosine between vectors
+    before and after; for a classifier, the differences of the scores (lines, or pairs separated by a tab).
     """
     from pathlib import Path
 
@@ -72,7 +72,7 @@ def quantize(
 
 
 def _bytes(source: Any) -> int:
-    """Return the bytes of the weights of a model."""
+    """Return the size of a model's weights in bytes."""
     if source.is_file():
         from tokkit.formats.gguf_tensors import read_gguf
 

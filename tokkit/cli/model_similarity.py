@@ -22,8 +22,8 @@ WIDTH = 48
 @click.option("--model", type=options.MODEL, required=True, metavar="FOLDER|NAME", help=THE_MODEL)
 @download
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as texts too; - is stdin.")
-@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (extra plot).")
-@click.option("--html", "page", type=options.Writes(), metavar="PAGE", help="Also write the matrix as a page.")
+@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (needs the extra plot).")
+@click.option("--html", "page", type=options.Writes(), metavar="PAGE", help="Also write the matrix as a page (HTML).")
 @options.threads
 @options.force
 @options.as_json

@@ -1,4 +1,4 @@
-"""`tokkit model train`: a language model from text, in a folder that transformers reads."""
+"""`tokkit model train`: trains a language model on text, and writes a folder that transformers can load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tokkit.progress import Progress
 
 MANY_STEPS = 1_000_000
-"""Steps with --minutes and without --steps: the time ends before."""
+"""Maximum steps with --minutes and without --steps; the time ends earlier."""
 
 
 @options.command(
@@ -34,33 +34,41 @@ MANY_STEPS = 1_000_000
 @click.argument("corpus", nargs=-1, required=True, type=options.FILE, metavar="CORPUS...")
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
 @click.option(
-    "--tokenizer", type=options.MODEL, metavar="TOKENIZER", show_default="one that is trained on CORPUS",
+    "--tokenizer", type=options.MODEL, metavar="TOKENIZER", show_default="a new one, trained on CORPUS",
     help="The tokenizer of the model.",
 )  # fmt: skip
 @click.option(
-    "--vocab-size", type=click.IntRange(min=257), default=4096, metavar="N", help="Tokens, if a tokenizer is trained."
+    "--vocab-size",
+    type=click.IntRange(min=257),
+    default=4096,
+    metavar="N",
+    help="Vocabulary size of the tokenizer, if one is trained.",
 )
 @click.option(
     "--shape", default="llama-1m", metavar="NAME|FILE",
-    help="The shape: llama-1m, llama-5m, llama-14m, gpt2-1m, gpt2-14m, bert-1m, bert-5m, bert-14m (parameters), or a "
-    "config.json of such a model.",
+    help="The architecture and number of parameters: llama-1m, llama-5m, llama-14m, gpt2-1m, gpt2-14m, bert-1m, "
+    "bert-5m, bert-14m; or a config.json of such a model.",
 )  # fmt: skip
-@click.option("--from", "start", type=options.MODEL, metavar="DIR", help="A folder of a model that goes on learning.")
+@click.option("--from", "start", type=options.MODEL, metavar="DIR", help="Continue training the model in this folder.")
 @options.lora
-@click.option("--context", type=click.IntRange(min=1), default=256, metavar="N", help="Tokens of a text.")
-@click.option("--batch", type=click.IntRange(min=1), default=8, metavar="N", help="Texts of a step.")
+@click.option("--context", type=click.IntRange(min=1), default=256, metavar="N", help="Context length in tokens.")
+@click.option("--batch", type=click.IntRange(min=1), default=8, metavar="N", help="Batch size: sequences per step.")
 @click.option(
-    "--steps", type=click.IntRange(min=1), metavar="N", show_default="1000, or what --minutes allow", help="Steps."
+    "--steps",
+    type=click.IntRange(min=1),
+    metavar="N",
+    show_default="1000, or as many as --minutes allows",
+    help="Number of steps.",
 )
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Train for so long at most.")
-@click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=1e-3, help="The highest learning rate.")
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Maximum training time in minutes.")
+@click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=1e-3, help="The peak learning rate.")
 @options.dropout
 @click.option(
     "--precision", type=click.Choice(["fp32", "bf16"]), default="fp32",
-    help="What is multiplied: float32, or numbers rounded to bfloat16 (the weights stay float32).",
+    help="The dtype of matrix products: float32, or bfloat16 (the weights stay float32).",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Equal seeds give equal models.")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint in DIR, with the same options.")
+@click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR; give the same options.")
 @options.threads
 @click.option("--force", is_flag=True, help="Replace the model in DIR.")
 @options.progress
@@ -71,12 +79,12 @@ def train(
     attention_dropout: float | None, precision: str, seed: int, resume: bool, threads: int | None, force: bool,
     progress: str,
 ) -> None:  # fmt: skip
-    """Train a causal language model on CORPUS: text files, folders and globs; each file is a document.
+    """Train a language model on CORPUS: text files, folders and globs; each file is a document.
 
-    With a shape of BERT, or --from a folder of an encoder, it is an encoder that learns to fill in masked tokens.
-    DIR gets config.json, model.safetensors and tokenizer.json, which `tokkit model generate` and transformers take. A
-    twentieth of the text is held out, and the loss on it is printed. Ctrl-C leaves a checkpoint, from which the same
-    command with --resume goes on to the same model.
+    By default it is a causal model. With a BERT shape, or --from with the folder of an encoder, it is an encoder that
+    learns to fill in masked tokens. DIR gets config.json, model.safetensors and tokenizer.json, which `tokkit model
+    generate` and transformers load. A twentieth of the text is held out, and the loss on it is printed. After Ctrl-C,
+    the same command with --resume continues from a checkpoint and gives the same model.
     """
     from pathlib import Path
 
@@ -105,7 +113,7 @@ def train(
                 overwrite=force, threads=threads, progress=lambda now: report(shown, now),
             )  # fmt: skip
         except KeyboardInterrupt:
-            errors.note(f"the same command with --resume goes on if {show(output)} has a checkpoint")
+            errors.note(f"the same command with --resume continues if {show(output)} has a checkpoint")
             raise
     errors.note(
         f"{show(output)}: {made.parameters:,} parameters, {made.steps:,} steps, {made.tokens:,} tokens; loss "
@@ -114,7 +122,7 @@ def train(
 
 
 def lora_options(rank: int | None, targets: str) -> LoraOptions | None:
-    """Return the adapters that --lora and --lora-targets ask for."""
+    """Return the LoRA settings of --lora and --lora-targets, or None."""
     from tokkit.nn.grad import LoraOptions
 
     if rank is None:
@@ -123,7 +131,7 @@ def lora_options(rank: int | None, targets: str) -> LoraOptions | None:
 
 
 def _is_masked(shape: str, start: str | None) -> bool:
-    """Return whether what is named fills masks: an encoder."""
+    """Return whether the shape or folder is that of an encoder (a masked language model)."""
     from pathlib import Path
 
     from tokkit.pipeline import modules
@@ -135,7 +143,7 @@ def _is_masked(shape: str, start: str | None) -> bool:
 
 
 def report(progress: Progress, now: TrainingProgress) -> None:
-    """Show how far a training is."""
+    """Show the progress of a training."""
     held_out = "" if now.eval_loss is None else f" ({now.eval_loss:.3f} held out)"
     skipped = f"  {now.skipped} skipped" if now.skipped else ""
     left = f"{int(now.seconds_left) // 60}:{int(now.seconds_left) % 60:02}"

@@ -12,13 +12,14 @@ TEXT = click.argument("text")
 PRECISION = click.option(
     "--precision",
     type=click.Choice(["fp32", "bf16", "int8", "int8-weight-only", "int4"]),
-    help="How the model's matrices are stored and multiplied.  [default: as the model is quantized, or fp32]",
+    help="How the model's matrices are stored and multiplied.  [default: the precision of a quantized model, else "
+    "fp32]",
 )
 
 
 @options.command(
     "attention",
-    short_help="Show which tokens of a text attend to which.",
+    short_help="Show which tokens of a text attend to which others.",
     examples=("tokkit model attention bert-base-uncased 'the cat sat on the mat'",),
 )
 @MODEL
@@ -37,9 +38,9 @@ PRECISION = click.option(
 def attention(
     model: str, text: str, output: str, layers: tuple[int, ...], heads: tuple[int, ...], download: bool, force: bool
 ) -> None:
-    """Write the attention of a model's layers over TEXT as a standalone page or a picture.
+    """Draw the attention weights of a model's layers over TEXT, as a standalone page (.html) or a picture (.png).
 
-    MODEL is a folder with config.json, model.safetensors and a tokenizer, or a name on the hub. Pictures want
+    MODEL is a folder with config.json, model.safetensors and a tokenizer, or a name on the hub. Pictures need
     matplotlib: pip install 'pytokkit[plot]'.
     """
     import os
@@ -70,22 +71,22 @@ def attention(
 
 @options.command(
     "fill-mask",
-    short_help="Guess the masked words of a text.",
+    short_help="Predict the masked words of a text.",
     examples=("tokkit model fill-mask bert-base-uncased 'Paris is the [MASK] of France.'",),
 )
 @MODEL
 @TEXT
-@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, help="Guesses for each mask.")
-@click.option("--mask", help="The mask in TEXT, if it is not the model's own, [MASK] or <mask>.")
+@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=5, help="Number of predictions for each mask.")
+@click.option("--mask", help="The mask in TEXT, if it is not the model's mask token ([MASK] or <mask>).")
 @PRECISION
 @download
 @options.as_json
 def fill_mask(
     model: str, text: str, k: int, mask: str | None, precision: str | None, download: bool, json: bool
 ) -> None:
-    """Print the likeliest tokens for each mask in TEXT, with their probabilities.
+    """Print the most probable tokens for each mask in TEXT, with their probabilities.
 
-    MODEL is the folder, or the name on the hub, of an encoder with a head for masked tokens: BERT, ModernBERT …
+    MODEL is the folder, or the name on the hub, of an encoder with a masked language model head: BERT, ModernBERT …
     """
     from tokkit.cli.models import load_encoder
     from tokkit.cli.output import say, say_json, table

@@ -1,4 +1,4 @@
-"""Loads the model that a command is given, and says what it needs where it is given another kind."""
+"""Loads the model of a command; the error for an unsuitable model says what the command needs."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ if TYPE_CHECKING:
 
 KINDS = {
     "SentenceEncoder": "an encoder", "StaticEncoder": "static vectors", "TextGenerator": "a causal language model",
-    "Seq2SeqGenerator": "an encoder–decoder", "CrossEncoder": "a cross-encoder or classifier of texts",
-    "TokenClassifier": "a classifier of tokens",
+    "Seq2SeqGenerator": "an encoder–decoder", "CrossEncoder": "a cross-encoder or text classifier",
+    "TokenClassifier": "a token classifier",
 }  # fmt: skip
-"""Class of tokkit.pipeline → what such a model is called."""
+"""Class of tokkit.pipeline → its name in messages."""
 
 
 def load_vectors(model: str, **options: Any) -> SentenceEncoder | StaticEncoder:
-    """Return a model that makes vectors of texts; OptionError for one that does not."""
+    """Return a model that makes vectors of texts; OptionError for any other model."""
     made: SentenceEncoder | StaticEncoder = _load(model, ("SentenceEncoder", "StaticEncoder"), options)
     return made
 
 
 def load_encoder(model: str, **options: Any) -> SentenceEncoder:
-    """Return a model whose vectors depend on the text around a word; OptionError for another kind."""
+    """Return a model whose vectors depend on the context (an encoder); OptionError for any other model."""
     made: SentenceEncoder = _load(model, ("SentenceEncoder",), options)
     return made
 
 
 def load_layers(model: str, **options: Any) -> SentenceEncoder | TextGenerator:
-    """Return a model that has layers to look into; OptionError for one of static vectors."""
+    """Return a model whose layers can be shown; OptionError for static vectors, which have none."""
     kinds = ("SentenceEncoder", "TextGenerator", "CrossEncoder", "TokenClassifier")
     made: SentenceEncoder | TextGenerator = _load(model, kinds, options)
     return made
 
 
 def load_reranker(model: str, *, instruction: str | None = None, **options: Any) -> Reranker:
-    """Return a model that scores pairs of texts; OptionError for another kind, or one of several labels.
+    """Return a model that scores pairs of texts; OptionError for any other model, or one with several labels.
 
-    `instruction` is for causal language models that answer whether a document meets a query.
+    `instruction` is for causal language models that answer whether a document matches a query.
     """
     from tokkit.pipeline import DecoderReranker, TextGenerator
 
@@ -51,28 +51,28 @@ def load_reranker(model: str, *, instruction: str | None = None, **options: Any)
     if isinstance(made, TextGenerator):
         return DecoderReranker(made, **({} if instruction is None else {"instruction": instruction}))
     if instruction is not None:
-        raise OptionError(f"{show(model)} holds {KINDS['CrossEncoder']}, which reads no instruction; leave it out")
+        raise OptionError(f"{show(model)} holds {KINDS['CrossEncoder']}, which takes no instruction; leave it out")
     found: CrossEncoder = made
     if len(found.labels) != 1:
         labels = ", ".join(map(show, found.labels))
-        raise OptionError(f"{show(model)} tells the labels {labels} apart; to rank, a model needs one label, the score")
+        raise OptionError(f"{show(model)} has the labels {labels}; to rank, a model must have one label, the score")
     return found
 
 
 def load_classifier(model: str, **options: Any) -> CrossEncoder:
-    """Return a model that gives texts labels; OptionError for another kind."""
+    """Return a text classifier; OptionError for any other model."""
     made: CrossEncoder = _load(model, ("CrossEncoder",), options)
     return made
 
 
 def load_tagger(model: str, **options: Any) -> TokenClassifier:
-    """Return a model that gives tokens labels; OptionError for another kind."""
+    """Return a token classifier; OptionError for any other model."""
     made: TokenClassifier = _load(model, ("TokenClassifier",), options)
     return made
 
 
 def load_generator(model: str, *, causal: bool = False, **options: Any) -> TextGenerator:
-    """Return a model that generates text, with `causal` one that continues a text; OptionError for another kind."""
+    """Return a model that generates text (with `causal`, only a causal one); OptionError for any other model."""
     kinds = ("TextGenerator",) if causal else ("TextGenerator", "Seq2SeqGenerator")
     made: TextGenerator = _load(model, kinds, options)
     return made
@@ -81,7 +81,7 @@ def load_generator(model: str, *, causal: bool = False, **options: Any) -> TextG
 def load_served(
     models: Sequence[str], **options: Any
 ) -> tuple[TextGenerator | None, SentenceEncoder | StaticEncoder | None]:
-    """Return the decoder and the encoder among models; OptionError for two of a kind."""
+    """Return the decoder and the encoder among models; OptionError for two decoders or two encoders."""
     from tokkit import pipeline
 
     generator: TextGenerator | None = None

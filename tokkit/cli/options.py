@@ -1,6 +1,6 @@
 """Options that several commands share, and where settings come from.
 
-Flags take precedence over the environment, the environment over the file of `--config`, the file over defaults.
+Flags take precedence over environment variables, these over the file of `--config`, and the file over defaults.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SETTINGS: dict[str, Any] = {
     "max_content_width": 110,
 }
 WHERE_SETTINGS_COME_FROM = (
-    "Options can also be set in the environment, as TOKKIT_TRAIN_VOCAB_SIZE=8000, or in a file given with --config, "
-    "as vocab_size = 8000 under [train]; names are those of the long options. Flags take precedence, then the "
+    "Options can also be set in the environment (TOKKIT_TRAIN_VOCAB_SIZE=8000) or in a file given with --config "
+    "(vocab_size = 8000 under [train]), with the names of the long options. Flags take precedence, then the "
     "environment, then the file."
 )
 READ = "tokkit.read"
@@ -33,7 +33,7 @@ READ = "tokkit.read"
 
 
 class Reads(click.Path):
-    """A path that is read; the command's output must not replace it."""
+    """A path that is read; the output must not replace it."""
 
     is_model = False
 
@@ -46,16 +46,16 @@ class Reads(click.Path):
 
 
 class Named(Reads):
-    """A path that is read, perhaps after the name of its source, as in de=corpus.txt."""
+    """A path that is read, optionally after the name of its source, as in de=corpus.txt."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return what was given, and record the path as an input."""
+        """Return the argument unchanged, and record the path as an input."""
         super().convert(named(value)[1] if isinstance(value, str) else value, param, ctx)
         return value
 
 
 def named(given: str) -> tuple[str | None, str]:
-    """Return the name of a source, None if there is none, and its path; a file or glob that is there has no name.
+    """Return the name of a source (None without one) and its path; an existing file or glob is never split at "=".
 
     >>> named("de=data/*.txt"), named("data/lang=de.txt")
     (('de', 'data/*.txt'), (None, 'data/lang=de.txt'))
@@ -67,21 +67,21 @@ def named(given: str) -> tuple[str | None, str]:
 
 
 class Model(Reads):
-    """A tokenizer or a model: a file, a folder, or a name of a published one."""
+    """A tokenizer or a model: a file, a folder, or the name of a published one."""
 
     is_model = True
 
 
 class Writes(click.Path):
-    """A path that is written, after `output.check`."""
+    """A path that is written; the command calls `output.check` before."""
 
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
-"""What a size may end in → bytes."""
+"""Suffix of a size → bytes."""
 
 
 class Bytes(click.ParamType):  # type: ignore[type-arg]  # no generic class in click 8.1
-    """A number of bytes, as 1GB, 512MiB or 1000000."""
+    """A number of bytes, such as 1GB, 512MiB or 1000000."""
 
     name = "bytes"
 
@@ -91,7 +91,7 @@ class Bytes(click.ParamType):  # type: ignore[type-arg]  # no generic class in c
             return value
         found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([kmgt]?i?)b?", str(value).lower())
         if found is None or found[2] not in UNITS:
-            self.fail(f"{value!r}: write a number of bytes, as 1GB, 512MiB or 1000000", param, ctx)
+            self.fail(f"{value!r}: write a number of bytes, such as 1GB, 512MiB or 1000000", param, ctx)
         return int(float(found[1]) * UNITS[found[2]])
 
 
@@ -102,13 +102,13 @@ OUTPUT = Writes(allow_dash=True)
 
 
 def names(parameter: click.Parameter) -> list[str]:
-    """Return the name of a parameter in files and, in capitals, in the environment: that of its long option."""
+    """Return a parameter's name in config files (in capitals: in the environment), that of its long option."""
     flags = [flag.removeprefix("--").replace("-", "_") for flag in parameter.opts if flag.startswith("--")]
     return list(dict.fromkeys(flags)) or [str(parameter.name)]
 
 
 def _fitting(command: click.Command, table: object, name: str) -> dict[str, Any]:
-    """Return a table of the file as defaults of a command's parameters; UsageError names an unknown key."""
+    """Return a table of the config file as defaults of a command's parameters; UsageError names an unknown key."""
     if not isinstance(table, Mapping):
         raise click.UsageError(f"config: {name} is not a table; write [{name}] and its settings below")
     known = {key: p for p in command.params if p.name != "config" for key in names(p)}
@@ -126,7 +126,7 @@ def _fitting(command: click.Command, table: object, name: str) -> dict[str, Any]
 
 
 def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> None:
-    """Make the file's tables the defaults of this command, or, before a command's name, of all."""
+    """Make the file's tables the defaults of this command; before a command's name, of all commands."""
     if path is None or ctx.resilient_parsing:
         return
     import tomllib
@@ -146,7 +146,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: str | None) -> No
 
 
 def _of_commands(group: click.Command, tables: Mapping[str, Any], ctx: click.Context, path: str) -> dict[str, Any]:
-    """Return the tables of a group's commands as their defaults; those of a group in it hold tables themselves."""
+    """Return the tables of a group's commands as their defaults; a nested group is a table of tables."""
     defaults = {}
     for name, table in tables.items():
         command = group.get_command(ctx, name) if isinstance(group, click.Group) else None
@@ -167,7 +167,7 @@ config = click.option(
     expose_value=False,
     callback=_read_config,
     metavar="TOML",
-    help="Read settings from this file: a table for each command.",
+    help="Read settings from this file, which has a table for each command.",
 )
 
 
@@ -179,7 +179,7 @@ def command(name: str, *, group: str = "", **attributes: Any) -> Callable[[Calla
         made = click.command(name, cls=cls, context_settings=SETTINGS, **attributes)(config(function))
         for parameter in made.params:
             if isinstance(parameter, click.Option):
-                # What click would derive, and the aliases, which it would not.
+                # The names that click would derive, and those of aliases, which it would not.
                 whole = f"{group}_{name}".lstrip("_").replace("-", "_")
                 parameter.envvar = [f"TOKKIT_{whole}_{key}".upper() for key in names(parameter)]
         return made
@@ -188,20 +188,20 @@ def command(name: str, *, group: str = "", **attributes: Any) -> Callable[[Calla
 
 
 def tokenizer(function: Decorated) -> Decorated:
-    """TOKENIZER, and the pattern that a .tiktoken file lacks, or a .gguf file may lack."""
+    """Add TOKENIZER and --pattern, the split pattern that .tiktoken files and some .gguf files do not contain."""
     function = pattern_of_file(function)
     return click.argument("tokenizer", type=MODEL)(function)
 
 
 def not_empty(_: click.Context, __: click.Parameter, pattern: str | None) -> str | None:
-    """Refuse the pattern "", which is most often a shell variable that is not set."""
+    """Refuse the pattern "", which usually comes from a shell variable that is not set."""
     if pattern == "":
         raise click.BadParameter("it is empty; write none for no split")
     return pattern
 
 
 def sizes(_: click.Context, __: click.Parameter, values: Sequence[str]) -> tuple[int, ...]:
-    """Return the sizes of all values, each a number or several separated by commas, without repeats."""
+    """Return the sizes of all values (numbers, or lists separated by commas), without repeats."""
     try:
         return tuple(dict.fromkeys(int(size) for value in values for size in value.split(",")))
     except ValueError:
@@ -219,25 +219,34 @@ pattern_of_file = click.option(
     "--pattern",
     callback=not_empty,
     metavar="NAME|REGEX",
-    help="Split pattern, for a .tiktoken file that is not published, or a .gguf file: gpt2, r50k, cl100k, o200k, "
-    "llama3, qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern.",
+    help="Split pattern, for a .gguf file or an unpublished .tiktoken file: gpt2, r50k, cl100k, o200k, llama3, "
+    "qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a regular expression.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...", callback=_or_stdin)
 _lora_rank = click.option(
-    "--lora", type=click.IntRange(min=1), metavar="RANK", help="Adapters of this rank learn, and the model stays."
+    "--lora",
+    type=click.IntRange(min=1),
+    metavar="RANK",
+    help="Train LoRA adapters of this rank, and leave the model's weights unchanged.",
 )
 _lora_targets = click.option(
-    "--lora-targets", default="q,v", metavar="LIST", help="With --lora, the matrices: of q, k, v, o, gate, up, down."
+    "--lora-targets",
+    default="q,v",
+    metavar="LIST",
+    help="With --lora: the matrices to adapt, from q, k, v, o, gate, up, down.",
 )
 
 
 _dropout = click.option(
-    "--dropout", type=click.FloatRange(min=0, max=1, max_open=True), default=0.0, help="Share that drops out."
+    "--dropout",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    default=0.0,
+    help="Dropout probability of activations.",
 )
 _attention_dropout = click.option(
     "--attention-dropout", type=click.FloatRange(min=0, max=1, max_open=True), metavar="P",
-    show_default="what config.json says, if --dropout is above 0",
-    help="Share of the weights of attention that drops out.",
+    show_default="from config.json, if --dropout is above 0",
+    help="Dropout probability of attention weights.",
 )  # fmt: skip
 
 
@@ -260,18 +269,21 @@ progress = click.option(
     "--progress",
     type=click.Choice(["auto", "bar", "json", "none"]),
     default="auto",
-    help="Progress on stderr: a bar at a terminal (auto), one JSON object a line, or none.",
+    help="Progress on stderr: a bar if it is a terminal (auto), always a bar, JSON lines, or none.",
 )
 special = click.option(
     "--special",
     type=click.Choice(["text", "raise", "all"]),
     default="text",
-    help="The text of a special token in the input is read as text, is an error, or becomes the token.",
+    help="If the input contains the text of a special token: encode it as ordinary text, stop with an error, or make "
+    "it the token.",
 )
-field = click.option("--field", default="text", help="The field that holds the text in .jsonl files and in tables.")
+field = click.option(
+    "--field", default="text", help="Name of the field or column with the text, in .jsonl files and tables."
+)
 input_errors = click.option(
     "--input-errors",
     type=click.Choice(["strict", "replace", "ignore"]),
     default="strict",
-    help="Invalid UTF-8 in the input: stop with an error, replace it with U+FFFD, or leave it out.",
+    help="For invalid UTF-8 in the input: stop with an error, replace it with U+FFFD, or leave it out.",
 )

@@ -29,7 +29,7 @@ def stdout() -> BinaryIO:
 
 
 class _Whole(io.RawIOBase):
-    """Standard output under PYTHONUNBUFFERED, whose own `write` may write a part of the data without an error."""
+    """Standard output under PYTHONUNBUFFERED, where `write` may write only a part of the data without an error."""
 
     def __init__(self, raw: io.RawIOBase) -> None:
         self._raw = raw
@@ -52,12 +52,12 @@ def say(text: str) -> None:
 
 
 def put(text: str) -> None:
-    """Write text for a terminal or a shell to interpret (colours, scripts) to stdout."""
+    """Write text to stdout that a terminal or a shell interprets, such as colours or scripts, unescaped."""
     stdout().write(text.encode() + b"\n")
 
 
 def put_part(text: str) -> None:
-    """Write part of a text to stdout at once, without a line end.
+    """Write part of a text to stdout, without a line end.
 
     At a terminal control characters are escaped, except tabs and line ends; a file or a pipe gets the text as it is.
     """
@@ -68,18 +68,18 @@ def put_part(text: str) -> None:
 
 
 def say_json(value: object) -> None:
-    """Write a value to stdout as one line of JSON: exactly, with control characters as JSON escapes them."""
+    """Write a value to stdout as one line of JSON; control characters are escaped."""
     put(as_json(value))
 
 
 def as_json(value: object) -> str:
-    """Return a value as one line of JSON, with control characters as JSON escapes them."""
+    """Return a value as one line of JSON; control characters are escaped."""
     text = json.dumps(value, ensure_ascii=False)
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number of things in words.
+    """Return a number with its noun, singular or plural.
 
     >>> counted(1, "byte"), counted(2000, "byte")
     ('1 byte', '2,000 bytes')
@@ -88,7 +88,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def table(rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), margin: str = "") -> None:
-    """Write rows as a table, whose first row is the head; columns are flush right, except those in `left`."""
+    """Write rows as a table; the first row is the header, and columns are right-aligned except those in `left`."""
     texts = [[visible(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     for row in texts:
@@ -100,7 +100,7 @@ def table(rows: Sequence[Sequence[Any]], left: Sequence[int] = (0,), margin: str
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path is a pipe or a device, which is written to and never replaced."""
+    """Return whether a path is a pipe or a device, which is never replaced by a new file."""
     if os.path.abspath(path).startswith(("/dev/", "/proc/")):
         return True
     with contextlib.suppress(OSError):
@@ -110,7 +110,7 @@ def is_stream(path: str) -> bool:
 
 
 def check(path: str, *, force: bool) -> None:
-    """Raise now, before the work, the error that writing `path` would raise, or that it is an input."""
+    """Raise, before the work, the error that writing `path` would raise; UsageError if `path` is an input."""
     from tokkit.cli.inputs import given
     from tokkit.formats.files import refuse_inputs
 
@@ -131,9 +131,9 @@ def check(path: str, *, force: bool) -> None:
 
 @contextlib.contextmanager
 def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
-    """Open a file that gets its name only when it is complete; "-" is stdout, and pipes and devices are written to.
+    """Open a file that gets its name only when it is complete; "-" (stdout), pipes and devices are written directly.
 
-    OSError if the file exists and `force` is not set. After any error, an old file is unchanged.
+    OSError if the file exists and `force` is not set. After an error, an existing file is unchanged.
     """
     from tokkit.formats import temporary_files
 

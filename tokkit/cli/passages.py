@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def passages(files: Sequence[str], chosen: Mapping[str, Any], *, by_line: bool = True) -> Iterator[Hit]:
-    """Yield the texts of files that are not blank, with a score of 0; `chosen` has --field and --input-errors.
+    """Yield the non-blank texts of files, with a score of 0; `chosen` holds --field and --input-errors.
 
     CorpusError for a file that is not text.
     """

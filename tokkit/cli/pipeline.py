@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tokkit.definition import Definition
 
 Node = tuple[str, str, list["Node"]]
-"""What it is, what is said of it, and the parts it has."""
+"""A component: its name, a description, and its parts."""
 MAX_WIDTH = 90
 
 
@@ -60,7 +60,7 @@ def _model(definition: Definition) -> str:
 
 
 def _rules(definition: Definition) -> tuple[str, list[Node]]:
-    """Describe what normalizes a text: a component, or a SentencePiece model's own rules."""
+    """Describe the normalizer: a component, or the rules in a SentencePiece model."""
     from tokkit.formats import components
     from tokkit.sentencepiece_model import SentencePieceModel
 
@@ -69,11 +69,11 @@ def _rules(definition: Definition) -> tuple[str, list[Node]]:
     rules = definition.model.normalizer
     flags = [f"{name}={_brief(value)}" for name, value in _fields(rules) if name not in ("name", "charsmap")]
     size = f"a charsmap of {len(rules.charsmap)} bytes" if rules.charsmap else "no charsmap"
-    return f"the model's own, {rules.name or 'without a name'}: {size}, {', '.join(flags)}", []
+    return f"rules of the model, {rules.name or 'without a name'}: {size}, {', '.join(flags)}", []
 
 
 def model_line(model: Any) -> str:
-    """Return a line on a model of components; BPE without merges is the hybrid of words and their characters."""
+    """Return a line that describes a model component; BPE without merges is a hybrid of words and characters."""
     from tokkit.models.char_bpe import CharBPE
     from tokkit.models.names import name_of
 
@@ -96,7 +96,7 @@ def _component(part: Any, kinds: Any) -> tuple[str, list[Node]]:
         return "none", []
     try:
         written = components.write(part, kinds) or {}
-    except FormatError:  # one of the user's own
+    except FormatError:  # a component of the user
         return repr(part), []
     return _written(written)
 
@@ -117,7 +117,7 @@ def _brief(value: object) -> str:
 
 
 def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:
-    """Describe the special tokens around a text and a pair, by whatever component."""
+    """Describe the special tokens around a text and around a pair, for any postprocessor."""
     from tokkit.errors import OptionError
     from tokkit.formats import components
 
@@ -129,7 +129,7 @@ def _postprocessor(definition: Definition) -> tuple[str, list[Node]]:
         try:
             layout = definition.postprocessor.layout(pair=pair)
             words = " ".join(_place(part) for part in layout.parts)
-        except OptionError as error:  # it cannot do that
+        except OptionError as error:  # it does not support this
             words = str(error)
         parts.append(("pair" if pair else "text", words, []))
     return name, parts

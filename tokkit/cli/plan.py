@@ -1,4 +1,4 @@
-"""`tokkit bench --plan`: what counting, merging and encoding a large corpus takes, from a shard measured here.
+"""`tokkit bench --plan`: estimates the time and size of counting, merging and encoding a large corpus from one shard.
 
 docs/how-to/plan-a-large-run.md has the formulas, and benchmarks/bench_plan.py compares them with runs.
 """
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 SHARD_BYTES = 1e9
-"""Bytes of a shard of the large corpus."""
+"""Assumed size in bytes of a shard of the large corpus."""
 UNITS = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 RUNS = 3
-"""Runs of what is measured; the fastest counts. Times are of the processor, so that other work on it hardly adds."""
+"""Number of runs; the fastest one counts. Processor time is measured, so that other load has little effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What one core does with a shard, and what it makes of it. Bytes are those of the file, as it is on the disk."""
+    """Rates of one core on a shard, and the sizes of the results. `bytes` is the size of the file on disk."""
 
     file_bytes: int
     text_bytes: int
@@ -39,11 +39,11 @@ class Rates:
     encode_seconds: float
     count_seconds: float
     words: int
-    """Distinct words of the shard, and of its first half."""
+    """Number of distinct words in the shard, and in its first half."""
     half_words: int
     count_file_bytes: int
     merge_words_s: float
-    """Words a second that merging two files of counts reads."""
+    """Words per second read while two files of counts are merged."""
 
     @property
     def growth(self) -> float:
@@ -51,7 +51,7 @@ class Rates:
         return min(max(math.log2(self.words / self.half_words), 0.0), 1.0) if self.half_words else 1.0
 
     def words_in(self, n_bytes: float) -> float:
-        """Return how many distinct words so many bytes of such files should have."""
+        """Return the expected number of distinct words in `size` bytes of such files (Heaps' law)."""
         return float(self.words * (n_bytes / self.file_bytes) ** self.growth)
 
 
@@ -113,7 +113,7 @@ def measure(tok: Tokenizer, path: str, *, field: str = "text", input_errors: Any
 
 
 def counting_of(tok: Tokenizer) -> dict[str, str]:
-    """Return the split pattern, if it is a tokenizer by one, as an option of counting."""
+    """Return the split pattern of a tokenizer, if it has one, as an option for counting."""
     from tokkit.definition import Split
 
     split = tok.definition.pretokenizer
@@ -129,9 +129,9 @@ def planned(
     *,
     shard_bytes: float = SHARD_BYTES,
 ) -> dict[str, Any]:
-    """Return what `size` bytes of such files take on so many cores: hours, bytes and cost of each step.
+    """Return the estimate for `size` bytes of such files on `cores` cores: hours, bytes and cost of each step.
 
-    `network` is in bytes a second, for the input of all cores together; `price` is of a core for an hour.
+    `network` is the bandwidth of the input in bytes per second, shared by all cores; `price` is per core and hour.
     """
     n_shards = max(1, round(size / shard_bytes))
     workers = min(cores, n_shards)
@@ -179,7 +179,7 @@ def command(tok: Tokenizer, file: str | None, chosen: Mapping[str, Any]) -> None
     size = size_of(chosen["plan"])
     paths = expand([file]) if file else []
     if len(paths) != 1:
-        raise OptionError("--plan measures one FILE, a shard like those of the large run; give its name")
+        raise OptionError("--plan measures one FILE, a typical shard of the large corpus: give its name")
     rates = measure(tok, paths[0], field=chosen["field"], input_errors=chosen["input_errors"])
     network = None if chosen["network"] is None else chosen["network"] * 1e6
     found = planned(rates, size, chosen["cores"] or 1, network, chosen["price"])

@@ -1,4 +1,4 @@
-"""`tokkit play`: a page on this machine that shows tokens as one types."""
+"""`tokkit play`: a local web page that shows tokens while you type."""
 
 from __future__ import annotations
 
@@ -18,27 +18,31 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 SMALL = "small"
-"""The tokenizer of a page that was asked for none: trained on the bundled corpus."""
+"""The tokenizer of a page without TOKENIZER: it is trained on the bundled corpus."""
 
 
 @options.command(
     "play",
-    short_help="Try tokenizers in a page of the browser.",
+    short_help="Try tokenizers in the browser.",
     examples=("tokkit play", "tokkit play cl100k_base ./my-tokenizer --prices prices.toml"),
 )
 @click.argument("tokenizers", nargs=-1, type=options.MODEL, metavar="[TOKENIZER]...")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 is for any port that is free.")
-@click.option("--token", metavar="TEXT", help="Of the page's address; a page that is open goes on after a restart.")
-@click.option("--prices", type=options.FILE, metavar="TOML", help="Show what the tokens cost, by this price table.")
-@click.option("--max-body", type=click.IntRange(min=1), default=4 << 20, help="Bytes that a text may have.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen at; 0 is any free port.")
+@click.option(
+    "--token",
+    metavar="TEXT",
+    help="Secret in the page's address (default: random); with the same one, open pages work again after a restart.",
+)
+@click.option("--prices", type=options.FILE, metavar="TOML", help="Show the cost of the tokens, from this price table.")
+@click.option("--max-body", type=click.IntRange(min=1), default=4 << 20, help="Maximum size of a text, in bytes.")
 @click.option("--open/--no-open", "opens", default=True, help="Open the page in the browser.")
 def command(
     tokenizers: tuple[str, ...], port: int, token: str | None, prices: str | None, max_body: int, opens: bool
 ) -> None:
-    """Show tokens in colours as you type, of several tokenizers side by side, and why they are so (extra web).
+    """Show tokens in colours while you type, for several tokenizers side by side, with reasons (needs the extra web).
 
-    The page is at 127.0.0.1 until Ctrl-C, and nothing leaves this machine. Only its whole address opens it: a page of
-    another site cannot. Without a TOKENIZER there is one that was trained on the bundled corpus.
+    The page is served at 127.0.0.1 until Ctrl-C, and nothing leaves this machine. Only the complete address opens it,
+    so other web sites cannot. Without TOKENIZER, one that was trained on the bundled corpus is shown.
     """
     import secrets
     import webbrowser
@@ -80,7 +84,7 @@ def command(
 
 
 def check_name(path: str) -> None:
-    """Raise FileNotFoundError for what is neither a file nor a name; what does not load is shown on the page."""
+    """Raise FileNotFoundError for what is neither a file nor a known name; errors of loading are shown on the page."""
     from tokkit.cli.inputs import load
 
     if not os.path.lexists(path):
@@ -89,7 +93,7 @@ def check_name(path: str) -> None:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Return name → path: of each path its last parts, as many as tell it from the others.
+    """Return name → path; a name is the last parts of the path, as many as make it unique.
 
     >>> short_names(["/a/gpt2", "b/t5/tok.json", "c/t5/tok.json"])
     {'gpt2': '/a/gpt2', 'b/t5/tok.json': 'b/t5/tok.json', 'c/t5/tok.json': 'c/t5/tok.json'}
@@ -111,7 +115,7 @@ def _small() -> Tokenizer:
 
 
 def _table(path: str) -> dict[str, Any]:
-    """Return a price table as the page has it."""
+    """Return a price table in the form that the page reads."""
     from tokkit.cli.costs import Prices
 
     read = Prices.read(path)

@@ -1,4 +1,4 @@
-"""`tokkit report`: how a tokenizer treats languages or other sources, one beside the other."""
+"""`tokkit report`: compares how a tokenizer treats languages or other sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = {
 
 @options.command(
     "report",
-    short_help="Show how a tokenizer treats each language or source.",
+    short_help="Show how well a tokenizer fits each language or source.",
     examples=(
         "tokkit report o200k_base en=en.txt de=de.txt th='th/*.txt'",
         "tokkit report tok.json en=flores.en th=flores.th --per text --json",
@@ -36,20 +36,27 @@ COLUMNS = {
     "--per",
     type=click.Choice(["character", "byte", "word", "text"]),
     default="character",
-    help="Parity: compare tokens per character, byte or word; text is for sources that are translations.",
+    help="For parity: compare tokens per character, byte or word; text compares sources that are translations of "
+    "each other.",
 )
-@click.option("--reference", metavar="NAME", show_default="the first", help="Parity: the source that has 1.")
+@click.option(
+    "--reference",
+    metavar="NAME",
+    show_default="the first",
+    help="For parity: the source that the others are compared with.",
+)
 @options.special
 @options.field
 @options.input_errors
 @options.threads
 @options.as_json
 def command(tokenizer: str, pattern: str | None, sources: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Show, for each source, tokens per word, parity with a reference, and how the vocabulary is used.
+    """Show for each source: tokens per word, parity with a reference, and use of the vocabulary.
 
-    A source is the FILEs of one NAME (files, folders and globs as in tokkit train), or a FILE without a name. Parity
-    is tokens per character (--per) relative to the reference: 2 is twice as many. Rényi is the Rényi efficiency, 1 if
-    all tokens are used equally often. Byte tokens are those in the text that are no whole characters.
+    All FILEs with the same NAME are one source (files, folders and globs as in tokkit train); a FILE without a name is
+    a source of its own. Parity is tokens per character (see --per) relative to the reference: 2 means twice as many.
+    Rényi is the Rényi efficiency: 1 if all tokens are used equally often. Byte tokens are tokens of the text that are
+    not whole characters.
     """
     from tokkit.cli import output
     from tokkit.cli.inputs import load

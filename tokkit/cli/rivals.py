@@ -1,4 +1,4 @@
-"""Encoders of the same vocabulary in other libraries, for `tokkit bench`.
+"""Builds encoders with the same vocabulary in other libraries, for `tokkit bench`.
 
 A library that is missing, or cannot load the vocabulary, raises `Unavailable` with the reason.
 """
@@ -23,12 +23,12 @@ GIGATOKEN_PATTERNS = ("r50k", "cl100k", "o200k", "qwen2")
 
 
 class Unavailable(Exception):
-    """Why a rival cannot be measured."""
+    """Raised with the reason if a rival cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One line of the comparison: `build` makes a new encoder; `special` is how it reads special tokens' text."""
+    """One line of the comparison: `build` makes a new encoder; `special` is how it treats special tokens."""
 
     name: str
     version: str
@@ -62,7 +62,7 @@ def pattern_of(tok: Tokenizer) -> str | None:
 
 
 def tiktoken(tok: Tokenizer, threads: int) -> Contender:
-    """Its Encoding, from our ranks and pattern."""
+    """An Encoding of tiktoken, from our ranks and pattern."""
     from tokkit.formats.conversion import why_not_ranks
 
     library, version = _imported("tiktoken", "tiktoken")
@@ -87,7 +87,7 @@ def tiktoken(tok: Tokenizer, threads: int) -> Contender:
 
 
 def tokenizers(tok: Tokenizer, threads: int) -> Contender:
-    """Its Tokenizer, from our tokenizer.json."""
+    """The Tokenizer of tokenizers, from our tokenizer.json."""
     library, version = _imported("tokenizers", "tokenizers")
     source = _written(tok, "tokenizer.json").decode()
 
@@ -101,7 +101,7 @@ def tokenizers(tok: Tokenizer, threads: int) -> Contender:
 
 
 def gigatoken(tok: Tokenizer, threads: int) -> Contender:
-    """Its Tokenizer, from our ranks where it has our pattern by name, else from our tokenizer.json."""
+    """A Tokenizer of gigatoken, from our ranks if it knows our pattern by name, else from our tokenizer.json."""
     from tokkit.formats.conversion import why_not_ranks
     from tokkit.pretokenizers import patterns
 
@@ -129,7 +129,7 @@ def gigatoken(tok: Tokenizer, threads: int) -> Contender:
 
 
 def quicktok(tok: Tokenizer, threads: int) -> Contender:
-    """Its Tokenizer of the same name; it has built-in vocabularies, and loads no other."""
+    """The Tokenizer with the same name in a library that has only built-in vocabularies."""
     library, version = _imported("quicktok", "quicktok-v1")
     if not tok.name:
         raise Unavailable("it has only built-in vocabularies, and not this one")
@@ -174,7 +174,7 @@ def _written(tok: Tokenizer, name: str) -> bytes:
 
 
 def reason(error: BaseException) -> str:
-    """Return why a rival is left out; errors that are not the rival's are raised again.
+    """Return the reason why a rival is left out; errors that are not the rival's are raised again.
 
     A panic in Rust code is not an Exception, but is the rival's error.
     """

@@ -13,22 +13,22 @@ from tokkit.escaping import show
 
 MODELS = ("unigram", "sp-bpe", "sp-word", "sp-char")
 BY_MODEL_TYPE = {"bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
-"""sentencepiece's names of models → ours, where they are others."""
+"""sentencepiece's names of models → our names, where they differ."""
 ALIAS = "_as_theirs"
 _SWITCHES = {
     "add_dummy_prefix": (True, "Put a space before each text."),
-    "remove_extra_whitespaces": (True, "Make several spaces one, and strip both ends."),
-    "split_by_unicode_script": (True, "Do not mix scripts in a piece."),
-    "split_by_number": (True, "Do not mix digits and letters in a piece."),
+    "remove_extra_whitespaces": (True, "Replace runs of spaces by one space, and strip both ends."),
+    "split_by_unicode_script": (True, "Never mix scripts in a piece."),
+    "split_by_number": (True, "Never mix digits and letters in a piece."),
     "split_digits": (False, "Make each digit a piece."),
     "split_by_whitespace": (True, "Do not allow spaces inside a piece."),
     "treat_whitespace_as_suffix": (False, "Let pieces end with the space instead of beginning with it."),
     "allow_whitespace_only_pieces": (False, "Allow pieces of several spaces."),
-    "byte_fallback": (False, "Add the 256 bytes as pieces, and spell unknown characters in them."),
+    "byte_fallback": (False, "Add the 256 bytes as pieces, and encode unknown characters as bytes."),
     "hard_vocab_limit": (True, "Fail if the corpus yields fewer pieces than requested."),
     "shuffle_input_sentence": (True, "Take a random sample of the lines, not the first ones."),
-    "train_extremely_large_corpus": (False, "No effect: there is no limit to lift."),
-    "use_all_vocab": (False, "Keep all characters, or all words."),
+    "train_extremely_large_corpus": (False, "Accepted without effect: tokkit has no such limit."),
+    "use_all_vocab": (False, "Keep all characters; for sp-word all words, whatever --vocab-size."),
 }
 _IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
 _PIECES = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
@@ -43,7 +43,7 @@ OF_ALL = (
 )
 OF_UNIGRAM = ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "m_step", "token_cost")
 BELONGS = {**dict.fromkeys(OF_ALL, MODELS), **dict.fromkeys(OF_UNIGRAM, ("unigram",))}
-"""Option → the models that it is for."""
+"""Option → the models that it applies to."""
 
 
 def _rules(_: click.Context, __: click.Parameter, path: str | None) -> dict[str, str] | None:
@@ -63,7 +63,7 @@ def _rules(_: click.Context, __: click.Parameter, path: str | None) -> dict[str,
 
 
 def _listed(_: click.Context, __: click.Parameter, values: Sequence[str]) -> list[str] | None:
-    """Return the symbols of all values, each one or several separated by commas, in quotes where they hold one."""
+    """Return the symbols of all values: lists separated by commas; a symbol with a comma is in quotes."""
     try:
         return [symbol for row in csv.reader(values) for symbol in row] if values else None
     except csv.Error as error:
@@ -79,7 +79,7 @@ def _option(name: str, help: str, default: object, **attributes: Any) -> Callabl
 
 
 def _switch(name: str) -> list[Callable[..., Any]]:
-    """Return the two options of a switch: --this/--no-this, and sentencepiece's, which takes a value."""
+    """Return the two options of a switch: --name/--no-name, and sentencepiece's --name=true."""
     default, help = _SWITCHES[name]
     house = name.replace("_", "-")
     said = house if default else f"no-{house}"
@@ -95,12 +95,15 @@ def _all() -> list[Callable[..., Any]]:
     rules = "nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf (cf: letters in lower case) or identity."
     found = [
         _option(
-            "character_coverage", "Share of the corpus's characters that must be in the vocabulary.", 0.9995, type=float
+            "character_coverage",
+            "Share of the characters in the corpus that the vocabulary must cover.",
+            0.9995,
+            type=float,
         ),
         _option("normalization_rule_name", f"How text is normalized: {rules}", "nmt_nfkc", metavar="NAME"),
         _option(
             "normalization_rule_tsv",
-            "Normalization rules: lines of code points in hexadecimal, tab, replacement.",
+            "File of normalization rules; a line is code points in hexadecimal, a tab, and their replacement.",
             "none",
             dest="normalization_rules",
             type=options.FILE,
@@ -116,8 +119,8 @@ def _all() -> list[Callable[..., Any]]:
         _option("input_sentence_size", "Number of lines to train on; 0 is all.", 0, type=click.IntRange(min=0)),
         _option("random_seed", "Seed for the choice of lines.", 0, type=click.IntRange(min=0)),
         _option("user_defined_symbols", "Pieces that are never split: A,B.", "none", **_symbols()),
-        _option("control_symbols", "Pieces that never come from text: A,B.", "none", **_symbols()),
-        _option("required_chars", "Characters that are always pieces.", "none", metavar="TEXT"),
+        _option("control_symbols", "Pieces that text is never encoded to: A,B.", "none", **_symbols()),
+        _option("required_chars", "Characters that are always in the vocabulary.", "none", metavar="TEXT"),
     ]
     found += [_option(f"{k}_id", f"The id of {_PIECES[k]}; -1 for none.", id_, type=int) for k, id_ in _IDS.items()]
     found += [
@@ -126,16 +129,17 @@ def _all() -> list[Callable[..., Any]]:
     return [
         *found,
         _option("unk_surface", "The text that <unk> decodes to.", "' \u2047 '", metavar="TEXT"),
-        _option("seed_sentencepiece_size", "Number of substrings that training starts with.", 1_000_000, type=n),
-        _option("shrinking_factor", "Share of the pieces that a round keeps.", 0.75, type=float),
-        _option("num_sub_iterations", "Steps of expectation maximisation in a round.", 2, type=n),
+        _option("seed_sentencepiece_size", "Number of seed substrings that training starts from.", 1_000_000, type=n),
+        _option("shrinking_factor", "Share of the pieces that each round keeps.", 0.75, type=float),
+        _option("num_sub_iterations", "EM steps in each round.", 2, type=n),
         _option(
             "m_step",
-            "Probabilities from expected counts: by digamma, as in sentencepiece, or by the counts.",
+            "How EM turns expected counts into probabilities: with digamma, as sentencepiece does, or from the plain "
+            "counts.",
             "digamma",
             type=click.Choice(["digamma", "counts"]),
         ),
-        _option("token_cost", "Cost, in nats, of an additional token when pieces are removed.", 6, type=float),
+        _option("token_cost", "Cost of one more token, in nats, when pieces are chosen for removal.", 6, type=float),
     ]
 
 

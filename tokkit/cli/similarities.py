@@ -1,4 +1,4 @@
-"""The matrix of cosines between texts, and what is printed of it."""
+"""Computes the matrix of cosines between texts, and prints it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from tokkit.search.builder import Encoder
 
 MAX_TEXTS = 40
-"""Maximum number of texts in a table, which then is 300 characters wide; a picture and JSON may have more."""
+"""Maximum number of texts in a table, which is then 300 characters wide; pictures and JSON may have more."""
 
 
 def texts(given: Sequence[str], file: str | None) -> list[str]:
-    """Return the texts of the arguments and the file's lines that are not blank; UsageError for fewer than two."""
+    """Return the texts of the arguments and the file's non-blank lines; UsageError if there are fewer than two."""
     found = list(given)
     if file is not None:
         found += [line.strip() for line in Reading("line").texts(file) if line.strip()]
@@ -39,7 +39,7 @@ def show(
     given: Sequence[str], made: NDArray[np.float64], *, plot: str | None, page: str | None, as_json: bool, width: int,
     force: bool,
 ) -> None:  # fmt: skip
-    """Write the matrix as a table, its columns the numbers of the rows, or as JSON; and picture and page, if asked."""
+    """Print the matrix as a table or as JSON, and write the picture and the page if they are requested."""
     from tokkit.search.snippets import snippet
 
     if page is not None:

@@ -1,4 +1,4 @@
-"""Measures cycles a byte of each stage of encoding, for each instruction set."""
+"""Measures cycles per byte of each stage of encoding, for each instruction set."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def measured(
 ) -> dict[str, Any]:
     """Return {"tier", "ghz", "limit", "isas"}: medians of `runs` rounds in which stages and ISAs take turns.
 
-    Each of "isas" has "isa"; cycles a byte as "scan", "keys", "probe", "emit", "miss" (what the first line of the
-    cache does not have, found elsewhere or merged again), "warm" (their sum), "cold_miss" and "cold" (a fresh cache,
-    whose setting up does not count); "warm_mb_s" and "cold_mb_s"; and how many "ids" there were. Where the `regex`
-    package cuts text "isas" is empty, and "reason" says why. `tick` is called after each round with how many are
-    done, and of how many.
+    Each entry of "isas" has "isa"; the cycles per byte "scan", "keys", "probe", "emit", "miss" (pretokens not in the
+    first line of the cache: found elsewhere or merged again), "warm" (the sum), "cold_miss" and "cold" (with an empty
+    cache; its set-up is not counted); "warm_mb_s" and "cold_mb_s"; and the number of "ids". If the `regex` package
+    splits the text, "isas" is empty and "reason" says why. `tick` is called after each round with the number of
+    finished rounds and of all rounds.
     """
     from tokkit._core.encode import StageTimer, clock_hertz
     from tokkit._core.text import isas
@@ -35,7 +35,7 @@ def measured(
     engine = ByteLevelEngine(definition)
     found: dict[str, Any] = {"tier": engine.split_engine, "limit": LIMIT, "isas": []}
     if engine.encoder is None:
-        return found | {"reason": f"the regex package cuts this text: {engine.split_reason}"}
+        return found | {"reason": f"the regex package splits this text: {engine.split_reason}"}
     timer = StageTimer(engine.encoder, documents)
     passes = {
         name: (stage, False) for name, stage in zip(STAGES, ("scan", "keys", "probe", "emit", "all"), strict=True)
@@ -60,7 +60,7 @@ def measured(
 
 
 def _figures(seconds: Mapping[str, float], hertz: float, size: int) -> dict[str, float]:
-    """Return the figures of one instruction set: a stage is the difference to the one before it."""
+    """Return the figures of one instruction set; the time of a stage is the difference to the stages before it."""
     cycles = {name: taken * hertz / size for name, taken in seconds.items()}
     before = dict(zip(STAGES, (0.0, *(cycles[name] for name in STAGES)), strict=False))
     own = {name: cycles[name] - before[name] for name in STAGES}
@@ -70,13 +70,13 @@ def _figures(seconds: Mapping[str, float], hertz: float, size: int) -> dict[str,
 
 
 def rows(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """Return the table's rows, the head first."""
+    """Return the rows of the table, the header first."""
     names = (*STAGES, "warm", "warm_mb_s", "cold_miss", "cold", "cold_mb_s")
     return [HEAD, *((f["isa"], *(f"{f[name]:.{1 if 'mb' in name else 2}f}" for name in names)) for f in found["isas"])]
 
 
 def title(found: Mapping[str, Any]) -> str:
-    """Return the title of the table, or why there are no figures; `LIMIT_LINE` goes below the table."""
+    """Return the title of the table, or the reason why there are no figures; `LIMIT_LINE` goes below the table."""
     if "reason" in found:
         return f"stages: not measured: {found['reason']}"
     return f"cycles/byte at {found['ghz']:.2f} GHz (measured) by stage, {found['tier']}, 1 thread"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check(output: str, chosen: dict[str, Any], *, more: bool = False) -> None:
-    """Refuse options that conflict; `more` are those of encodings, such as --pad and --pair."""
+    """Raise UsageError for options that conflict; `more` is whether options such as --pad or --pair are given."""
     if more and (output == "subwords" or chosen["explain"] or chosen["dropout"] is not None):
         raise click.UsageError(
             "--explain, --dropout and --output subwords do not go with --add-special, --pair, --max-length, --pad "
@@ -24,7 +24,7 @@ def check(output: str, chosen: dict[str, Any], *, more: bool = False) -> None:
     if chosen["seed"] is not None and chosen["dropout"] is None:
         raise click.UsageError("--seed needs --dropout")
     if output in ("npy", "bin") and (chosen["explain"] or chosen["dropout"] is not None):
-        raise click.UsageError(f"--explain and --dropout write lines, and --output {output} has none")
+        raise click.UsageError(f"--explain and --dropout write lines of text, which --output {output} cannot hold")
     if chosen["dropout"] is not None and (chosen["explain"] or output == "subwords"):
         raise click.UsageError("--dropout needs --output ids, tokens or json")
 
@@ -51,7 +51,7 @@ def line_of(tok: Tokenizer, output: str, chosen: dict[str, Any]) -> Callable[[st
 
 
 def explained(merges: Any, text: str, special: str) -> list[str]:
-    r"""Return lines: each word as symbols, then after each merge, with the merge's number in the list, from 1.
+    r"""Return lines for each word: its symbols, then the symbols after each merge with the merge's number, from 1.
 
     >>> import tokkit
     >>> from tokkit.sampling.subwords import Merges

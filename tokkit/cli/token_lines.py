@@ -30,7 +30,7 @@ def shown_tokens(
     """Return (lines, number of tokens) of a text."""
     encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
     utf8 = text.encode("utf-8", "replace")
-    # What no token covers, as the white space between words, is shown with the token after it.
+    # Text that no token covers, such as white space between words, is shown with the token after it.
     ends = list(itertools.accumulate((end for _, end in encoding.byte_offsets), max))
     ends[-1:] = [len(utf8)] if utf8 else []
     ids = encoding.ids if with_ids and len(encoding.ids) == len(ends) else None
@@ -40,10 +40,10 @@ def shown_tokens(
 def compared_lines(
     toks: Mapping[str, Tokenizer], text: str, *, special: str, with_ids: bool, coloured: bool
 ) -> tuple[Iterator[str], dict[str, int]]:
-    """Return (lines, numbers of tokens): for each line of the text one line a tokenizer, after its name.
+    """Return (lines, numbers of tokens): for each line of the text, one line per tokenizer, after its name.
 
-    A token that begins in a line is in its line. One that the first tokenizer has not, apart from white space at its
-    ends, is after a "*".
+    A token is shown in the line in which it begins. A "*" comes before tokens that the first tokenizer does not have,
+    not counting white space at their ends.
     """
     from tokkit.view.token_spans import encoded, trimmed
 

@@ -24,7 +24,7 @@ def readable(piece: bytes) -> str:
 
 
 def shortened(text: str, limit: int = 40) -> str:
-    """Return a text for one line, without its middle if it is long.
+    """Return a text shortened for one line: a long one loses its middle.
 
     >>> shortened("-" * 64, 11)
     '-----…-----'

@@ -14,7 +14,7 @@ from tokkit.cli.train_options import BELONGS, GROUPS, MODELS
 
 def _known_model(_: click.Context, __: click.Parameter, model: str) -> str:
     if model not in MODELS:
-        raise click.BadParameter(f"{model!r} is not among the models that can be trained: {', '.join(MODELS)}")
+        raise click.BadParameter(f"{model!r} is not a model that can be trained; choose from {', '.join(MODELS)}")
     return model
 
 
@@ -31,7 +31,7 @@ def _apart_by_commas(ctx: click.Context, parameter: click.Parameter, values: Seq
 
 
 def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given; UsageError for one that is not the model's."""
+    """Return the options that were given; UsageError for one that does not apply to the model."""
     given = dict(chosen)
     defaults = {p.name: p.get_default(ctx) for p in ctx.command.params}
     for name, models in BELONGS.items():
@@ -47,7 +47,7 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 
 @options.command(
     "train",
-    short_help="Learn a vocabulary from text.",
+    short_help="Train a tokenizer on text.",
     examples=(
         "tokkit train corpus.txt -o tok.json --vocab-size 32000",
         "tokkit train corpus.txt -o bert.json --model wordpiece --vocab-size 30522",
@@ -64,9 +64,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     default="bbpe",
     callback=_known_model,
     metavar="MODEL",
-    help="The model: bbpe (byte-level BPE), bpe (classic, over characters), wordpiece (as BERT's), word (whole words), "
-    "char (characters, or bytes), hybrid (whole words, and characters or bytes for those out of vocabulary), or one of "
-    "SentencePiece's: unigram, sp-bpe, sp-word, sp-char.",
+    help="The model: bbpe (byte-level BPE), bpe (classic, on characters), wordpiece (as BERT uses), word (whole "
+    "words), char (characters or bytes), hybrid (whole words; out-of-vocabulary words as characters or bytes), or a "
+    "SentencePiece model: unigram, sp-bpe, sp-word, sp-char.",
 )
 @click.option("--model_type", hidden=True, callback=_known_model_type)
 @click.option(
@@ -76,9 +76,9 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     multiple=True,
     callback=options.sizes,
     metavar="N[,N...]",
-    show_default="32000; for the bundled corpus 2000, of wordpiece and SentencePiece's models 4000, of hybrid 8000",
+    show_default="32000; on the bundled corpus 2000, for wordpiece and SentencePiece models 4000, for hybrid 8000",
     help="Size of the vocabulary, including special tokens and the 256 bytes or the characters. For several sizes "
-    "(1000,4000, or repeat the option) the model is trained once; the size is in the name of each file.",
+    "(1000,4000, or repeat the option), the model is trained once and each file name gets its size.",
 )
 @click.option(
     "--pattern",
@@ -88,22 +88,22 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     metavar="NAME|REGEX",
     default="gpt2",
     help="bbpe: how text is split into pretokens, whose ends no token crosses: gpt2, r50k, cl100k, o200k, llama3, "
-    "qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a pattern. bpe: whitespace (default) or punctuation. "
-    "word, hybrid: punctuation (default: splits at white space, and each punctuation character is a word), whitespace, "
-    "a name as for bbpe (words keep their spaces), or a pattern that matches the words.",
+    "qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a regular expression. bpe: whitespace (default) or "
+    "punctuation. word, hybrid: punctuation (default: split at white space, and make each punctuation character a "
+    "word), whitespace, a name as for bbpe (words keep their spaces), or a regular expression that matches words.",
 )
 @click.option(
     "--special-token",
     "special_token",
     multiple=True,
     metavar="TEXT",
-    show_default="none; of wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; of word, char and hybrid [UNK]",
-    help="A special token; repeat for more. For SentencePiece's models, a control symbol after <unk>, <s> and </s>.",
+    show_default="none; for wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; for word, char and hybrid [UNK]",
+    help="A special token; repeat for more. For SentencePiece models, a control symbol after <unk>, <s> and </s>.",
 )
 @click.option(
     "--min-frequency",
     type=click.IntRange(min=0),
-    show_default="0; of wordpiece 2; of word, char and hybrid 1",
+    show_default="0; for wordpiece 2; for word, char and hybrid 1",
     help="Minimum count of pairs to merge, or of words or characters to keep.",
 )
 @click.option(
@@ -113,51 +113,55 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--state",
     type=options.Writes(),
     metavar="FILE",
-    help="bbpe, bpe, wordpiece, unigram, sp-bpe: save the training here once the text is counted, while it runs, and "
-    "at its end.",
+    help="bbpe, bpe, wordpiece, unigram, sp-bpe: save the state of the training in this file: after counting, every "
+    "--state-every steps, and at the end.",
 )
 @click.option(
     "--state-every",
     type=click.IntRange(min=1),
     metavar="N",
-    show_default="1000; of unigram 1",
-    help="bbpe, bpe, wordpiece, unigram, sp-bpe: after how many merges, or rounds of unigram, --state is saved.",
+    show_default="1000; for unigram 1",
+    help="bbpe, bpe, wordpiece, unigram, sp-bpe: save --state after every N merges (unigram: rounds).",
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="bbpe, bpe, wordpiece, unigram, sp-bpe: go on from --state, if it is there, with equal results; of all but "
-    "unigram also to a larger vocabulary.",
+    help="bbpe, bpe, wordpiece, unigram, sp-bpe: continue from --state if it exists; the result is the same. Except "
+    "for unigram, --vocab-size may be larger than before.",
 )
 @click.option(
     "--max-memory",
     type=options.Bytes(),
     metavar="SIZE",
     show_default="no bound",
-    help="bbpe, wordpiece, unigram, sp-bpe: count text in files in TMPDIR, and keep distinct words and "
-    "their places in mapped files there, if they need more, as 4GB. bpe: an error then.",
+    help="bbpe, wordpiece, unigram, sp-bpe: limit of memory, such as 4GB; beyond it, counts, words and their "
+    "positions are kept in files in TMPDIR. bpe: beyond it, stop with an error.",
 )
 @click.option(
     "--score",
     type=click.Choice(["frequency", "likelihood", "pmi"]),
     show_default="frequency",
-    help="wordpiece: merge by frequency (as tokenizers), gain in likelihood, or pmi (the ratio that courses teach).",
+    help="wordpiece: choose merges by frequency (as tokenizers does), by gain in likelihood, or by pmi (pointwise "
+    "mutual information, the score of textbooks).",
 )
 @click.option(
     "--limit-alphabet",
     type=click.IntRange(min=0),
     metavar="N",
     show_default="no limit",
-    help="wordpiece, hybrid: keep the N most frequent characters; others are unknown (wordpiece: their words too).",
+    help="wordpiece, hybrid: keep the N most frequent characters; the others are unknown (wordpiece: words with them "
+    "too).",
 )
 @click.option(
-    "--initial-alphabet", metavar="TEXT", help="wordpiece: characters that are always tokens, whatever the limit."
+    "--initial-alphabet",
+    metavar="TEXT",
+    help="wordpiece: characters that are always tokens, even beyond --limit-alphabet.",
 )
 @click.option(
     "--prefix",
     metavar="TEXT",
     show_default="##",
-    help="wordpiece, hybrid: prefix of tokens inside a word.",
+    help="wordpiece, hybrid: prefix of tokens that continue a word.",
 )
 @click.option(
     "--lowercase/--no-lowercase",
@@ -184,33 +188,34 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     type=click.IntRange(min=0),
     metavar="CHARACTERS",
     show_default="100",
-    help="wordpiece: longer words are encoded as unknown.",
+    help="wordpiece: longer words are encoded as the unknown token.",
 )
 @click.option(
     "--explain",
     is_flag=True,
-    help="bbpe, bpe: show each merge with its count, as a table. wordpiece: the first merges with scores and counts. "
-    "unigram: the pieces that each round removed.",
+    help="bbpe, bpe: show a table of merges with their counts. wordpiece: the first merges "
+    "with scores and counts. unigram: the pieces that each round removed.",
 )
 @click.option(
     "--watch",
     type=options.Writes(),
     metavar="HTML",
-    help="bbpe, bpe, unigram: write a page that shows each merge or round; the corpus is read once more.",
+    help="bbpe, bpe, unigram: write a page (HTML) that shows each merge or round; the corpus is read a second time.",
 )
-@click.option("--watch-text", metavar="TEXT", help="The text that the page of --watch cuts at each step.")
+@click.option("--watch-text", metavar="TEXT", help="The text that the page of --watch tokenizes at each step.")
 @click.option(
     "--word-end",
     type=click.Choice(["apart", "attached", "none"]),
     show_default="apart",
-    help='bpe: "</w>" is a symbol (apart), part of the last character (attached: subword-nmt 0.2), or absent.',
+    help="bpe: the end-of-word mark </w> is a symbol of its own (apart), attached to the last character (attached, as "
+    "in subword-nmt 0.2), or not used (none).",
 )
-@click.option("--suffix", metavar="TEXT", show_default="</w>", help="bpe: mark for the end of a word.")
+@click.option("--suffix", metavar="TEXT", show_default="</w>", help="bpe: the end-of-word mark.")
 @click.option(
     "--dropout",
     type=click.FloatRange(0, 1),
     metavar="P",
-    help="bpe: probability of skipping a merge, saved in the file; encode --dropout overrides it.",
+    help="bpe: probability of skipping a merge (BPE-dropout), saved in the file; encode --dropout overrides it.",
 )
 @click.option(
     "--glossary", "glossaries", multiple=True, metavar="TEXT", help="bpe: text that is never split; repeat for more."
@@ -218,20 +223,20 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--unk-token",
     metavar="TEXT",
-    show_default="[UNK]; of bpe none",
+    show_default="[UNK]; for bpe none",
     help="bpe, wordpiece, word, char, hybrid: the token for unknown text.",
 )
 @click.option(
     "--level",
     type=click.Choice(["characters", "bytes"]),
     show_default="characters",
-    help="char: what a token is; with bytes there are 256, and no unknown token.",
+    help="char: tokens are characters, or the 256 bytes (then there is no unknown token).",
 )
 @click.option(
     "--fallback",
     type=click.Choice(["char", "byte"]),
     show_default="char",
-    help="hybrid: how words out of vocabulary are spelt; with byte nothing is unknown.",
+    help="hybrid: encode out-of-vocabulary words as characters or as bytes (then nothing is unknown).",
 )
 @click.option(
     "--unit",
@@ -247,8 +252,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     "--counts",
     type=options.FILE,
     metavar="FILE|FOLDER",
-    help="Train on word counts instead: files of tokkit counts build, lines of word, tab and count, or a .json object "
-    '{"word": count}.',
+    help="Train on word counts instead of INPUT: files of tokkit counts build, lines of word, tab and count, or a "
+    '.json object {"word": count}.',
 )
 @mixing.weight
 @mixing.temperature
@@ -271,17 +276,16 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], json: bool, **chosen: Any) -> None:
-    """Train a tokenizer on files, folders, globs, URLs (that fsspec reads), or - for stdin.
+    """Train a tokenizer on INPUT: files, folders, globs, URLs (read with fsspec), or - for stdin.
 
-    Files are text, .jsonl, .json, .csv, .tsv, .parquet or .arrow, plain or as .gz, .bz2, .xz or .zst.
+    Files are text, .jsonl, .json, .csv, .tsv, .parquet or .arrow, also compressed as .gz, .bz2, .xz or .zst.
 
-    NAME is the source of an INPUT, a language for example; sources count as --weight or --temperature say.
+    NAME is the source of an INPUT, for example a language; --weight and --temperature set how much sources count.
 
-    An option that begins with the names of models is for these alone, and an error with another.
+    Options whose help begins with names of models apply only to these models.
 
-    Without INPUT it trains on the small corpus that comes with tokkit and writes tokkit-demo.json, which it replaces
-    only if that holds the same tokenizer (or with --force). The options of sentencepiece are understood as it writes
-    them: --input, --model_prefix, --model_type=bpe, --byte_fallback=true.
+    Without INPUT, it trains on the small bundled corpus and writes tokkit-demo.json. The flags of sentencepiece's
+    spm_train are accepted too: --input, --model_prefix, --model_type=bpe, --byte_fallback=true.
     """
     from tokkit.cli import training
     from tokkit.progress import Progress

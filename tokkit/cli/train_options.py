@@ -4,7 +4,7 @@ from tokkit.cli import sentencepiece_options
 
 MODELS = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
 RESUMABLE = ("bbpe", "bpe", "wordpiece", "unigram", "sp-bpe")
-"""Models whose training takes long."""
+"""Models whose training can be saved and resumed."""
 BELONGS = {
     "pattern": ("bbpe", "bpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
@@ -37,14 +37,14 @@ GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
     "Mixtures of sources": ("weights", "temperature"),
     "Several models": ("min_frequency", "unk_token", "lowercase", "explain", "watch", "watch_text"),
-    "Trainings that take long": ("state", "state_every", "resume", "max_memory"),
+    "Long trainings": ("state", "state_every", "resume", "max_memory"),
     "Byte-level BPE": ("max_token_length",),
     "WordPiece": (
         *("score", "limit_alphabet", "initial_alphabet", "prefix", "strip_accents", "handle_chinese_chars"),
         "max_input_chars_per_word",
     ),
     "Classic BPE": ("word_end", "suffix", "dropout", "glossaries"),
-    "Characters, and words with a fallback": ("level", "fallback"),
+    "Characters and hybrid": ("level", "fallback"),
     "SentencePiece's models": tuple(sentencepiece_options.BELONGS),
 }
-"""The groups of options in --help, before those of all commands."""
+"""The groups of options in --help, before those that all commands share."""

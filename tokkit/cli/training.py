@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 EXPLAINED = 20
 DEMO_NAME = "tokkit-demo"
 DEMO_SIZE = {"wordpiece": 4000, "bpe": 4000, "hybrid": 8000, **dict.fromkeys(SENTENCEPIECE, 4000)}
-"""Sizes other than 2000: the bundled corpus has 2,800 characters with and without the prefix, in hybrid 5,300."""
+"""Sizes other than 2000: with and without prefix, the bundled corpus has 2,800 characters (in hybrid 5,300)."""
 DEFAULT_SIZE = 32000
 DEFAULT_PATTERN = {"bbpe": "gpt2", "bpe": "whitespace", "word": "punctuation", "hybrid": "punctuation"}
 REHEARSED = {"gpt2": "tokenizer", "tiktoken": "t.tiktoken", "sentencepiece": "t.model"}
@@ -43,7 +43,7 @@ GPT2_FILES = ("vocab.json", "merges.txt", "added_tokens.json")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A training: the source of the text, the sizes and their files, and `train`'s other options."""
+    """A planned training: the source of the text, the sizes and their files, and the other options of `train`."""
 
     inputs: list[str]
     sizes: tuple[int, ...]
@@ -55,10 +55,10 @@ class Job:
     lossy: bool = False
     demo: bool = False
     replaces: bool = False
-    """Whether the file is the demo's own, which is replaced without --force if the demo has written it."""
+    """Whether this is the demo, whose file is replaced without --force if the demo has written it."""
     explain: bool = False
     mixture: Mixture | CountFiles | None = None
-    """The source, if its parts have names or weights."""
+    """The source of the text, if its parts have names or weights."""
 
     @property
     def in_bytes(self) -> bool:
@@ -68,7 +68,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a training: tokenizers in the order of the sizes, and the seconds it took."""
+    """The result of a training: tokenizers in the order of the sizes, and the time in seconds."""
 
     tokenizers: list[Tokenizer]
     seconds: float
@@ -77,7 +77,7 @@ class Result:
 
 
 def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
-    """Check everything that can be checked before the training."""
+    """Check all that can be checked before the training."""
     demo = not inputs and chosen["counts"] is None
     if inputs and chosen["counts"] is not None:
         raise click.UsageError("give INPUT or --counts, not both")
@@ -128,7 +128,7 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
 
 
 def _mixture(given: Sequence[str], chosen: Mapping[str, Any]) -> tuple[Mixture | CountFiles | None, list[str]]:
-    """Return the source of a training with names or weights, None of another, and the paths of the inputs."""
+    """Return the source of a training with names or weights (else None), and the paths of the inputs."""
     by_name, paths = mixing.sources_of(given)
     how = {name: chosen[name] for name in ("weights", "temperature")}
     if by_name is None and how["weights"] is None and how["temperature"] is None:
@@ -138,10 +138,10 @@ def _mixture(given: Sequence[str], chosen: Mapping[str, Any]) -> tuple[Mixture |
     if chosen["counts"] is not None:
         found = counts_of(chosen["counts"])
         if not isinstance(found, CountFiles):
-            raise click.UsageError("--weight and --temperature are of sources, which counts of one list do not have")
+            raise click.UsageError("--weight and --temperature need sources, which a list of word counts does not have")
         return CountFiles(chosen["counts"], **how), paths
     if not paths:
-        raise click.UsageError("--weight and --temperature are of sources: give INPUT, as de=FILE, or --counts")
+        raise click.UsageError("--weight and --temperature need sources: give INPUT, for example de=FILE, or --counts")
     return Mixture(by_name or mixing.own_names(paths), **how), paths
 
 
@@ -176,7 +176,7 @@ def run(job: Job, progress: Progress) -> Result:
     source = job.mixture or (job.inputs if job.counts is None else counts_of(job.counts))
     steps: list[Step | Round] = []
     options = dict(job.options)
-    # Of classic BPE and WordPiece the report shows the first merges in any case, and no tokenizer holds them.
+    # The report always shows the first merges of classic BPE and WordPiece, which their tokenizers do not hold.
     if job.explain or options["model"] in ("bpe", "wordpiece"):
         limit = EXPLAINED if options["model"] == "wordpiece" or not job.explain else math.inf
         options["explain"] = lambda step: steps.append(step) if len(steps) < limit else None
@@ -194,16 +194,16 @@ def run(job: Job, progress: Progress) -> Result:
 
 
 def check_watched(job: Job, page: str) -> None:
-    """Check, before the training, that its page can be written."""
+    """Check before the training that the page of --watch can be written."""
     if len(job.sizes) > 1 or output.STDOUT in job.inputs:
-        raise click.UsageError("--watch shows one training of files: give one size, and no - as input")
+        raise click.UsageError("--watch reads the input twice and shows one training: give files, not -, and one size")
     if page in job.files:
         raise click.UsageError(f"--watch and -o are both {show(page)}")
     output.check(page, force=job.force)
 
 
 def write_watched(job: Job, page: str, text: str | None) -> None:
-    """Train once more, and write the page of it."""
+    """Train a second time, and write the page of --watch."""
     from tokkit.cli.training_report import SAMPLE
     from tokkit.formats import write_atomically
     from tokkit.view import training_html
@@ -215,7 +215,7 @@ def write_watched(job: Job, page: str, text: str | None) -> None:
 
 
 def _check_demo(path: str, tok: Tokenizer) -> None:
-    """Raise FileExistsError if a file exists that is not what the demo writes."""
+    """Raise FileExistsError if the file exists and was not written by the demo."""
     from tokkit.loading import load
 
     if not os.path.lexists(path):
@@ -225,11 +225,13 @@ def _check_demo(path: str, tok: Tokenizer) -> None:
     except (TokkitError, OSError):
         same = False
     if not same:
-        raise FileExistsError(f"{show(path)} exists and is another tokenizer; --force overwrites it, -o names a file")
+        raise FileExistsError(
+            f"{show(path)} exists and is another tokenizer; overwrite it with --force, or choose a file with -o"
+        )
 
 
 def rehearse(job: Job) -> None:
-    """Raise now the error that saving would raise, for this pattern and these special tokens, after the training.
+    """Raise, before the training, the error that saving would raise for this pattern and these special tokens.
 
     The saved file is loaded too, because some formats drop data without an error.
     """
@@ -257,25 +259,27 @@ def rehearse(job: Job) -> None:
             if lost:
                 raise FormatError(f"the format {written} cannot hold the special token {lost[0]!r}")
         except TokkitError as error:
-            # Name the user's file; a format's messages name the temporary one.
+            # The error must name the user's file; the messages of formats name the temporary one.
             said = re.sub(rf"^{re.escape(show(Path(path)))}[^:]*: ", "", str(error))
             raise type(error)(said if target == output.STDOUT else f"{show(target)}: {said}") from None
     if written == "tiktoken":
         what = "split pattern" + (" and special tokens" if small.special_tokens else "")
         if target == output.STDOUT:
-            note(f"ranks alone do not have the {what}: pass them when loading the file")
+            note(f"a list of ranks does not contain the {what}: pass them when loading the file")
         else:
-            note(f"{show(target)}.json has the {what}, which a .tiktoken file does not: keep them together")
+            note(
+                f"{show(target)}.json has the {what}, which a .tiktoken file does not contain: keep both files together"
+            )
 
 
 def _smallest(job: Job, n_special: int) -> Tokenizer:
     """Return the smallest tokenizer that can be trained with the options."""
     from tokkit.trainers import train
 
-    # Without the options that decide the number of tokens, and those that save the training.
+    # Without the options that set the number of tokens, and those that save the training.
     by_size = ("min_frequency", "limit_alphabet", "initial_alphabet", "state", "state_every", "resume", "max_memory")
     options = {k: v for k, v in job.options.items() if k not in by_size} | {"threads": 1}
-    n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # of hybrid, bytes with a prefix too
+    n_own = 512 if options["model"] == "hybrid" else 256 if job.in_bytes else 1  # hybrid also has bytes with a prefix
     if options["model"] == "bpe":
         n_own = (1 if options.get("word_end", "apart") != "apart" else 2) + len(options.get("glossaries", ()))
     return train({"a": 1}, vocab_size=n_special + n_own, **options)
@@ -308,7 +312,7 @@ def save(tok: Tokenizer, path: str, format: str | None, *, force: bool, lossy: b
 
 
 def counts_of(path: str) -> CountFiles | dict[str, int]:
-    """Return the word counts that a file or a folder has."""
+    """Return the word counts in a file or a folder."""
     from tokkit.corpus.counts_file import SUFFIX
     from tokkit.trainers import CountFiles
 
@@ -316,7 +320,7 @@ def counts_of(path: str) -> CountFiles | dict[str, int]:
 
 
 def read_counts(path: str) -> dict[str, int]:
-    """Read word counts: a JSON object, or lines of word, tab and count; counts of a repeated word are added."""
+    """Read word counts: a JSON object, or lines of word, tab and count; counts of repeated words are added."""
     name = "standard input" if path == STDIN else show(path)
     try:
         text = (stdin().read() if path == STDIN else Path(path).read_bytes()).decode()

@@ -1,4 +1,4 @@
-"""The report of a finished training, as plain data and as lines."""
+"""Makes the report of a finished training, as plain data and as lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NAMES = {
 }
 FIRST_MERGES = 10
 MEASURED_BYTES = 1_000_000
-"""Bytes of training text to measure the compression on: enough for three digits, in a tenth of a second."""
+"""Bytes of training text on which compression is measured: three digits of precision in a tenth of a second."""
 SAMPLE = "Hello, world! Tokenizers split naïve café menus, 東京 and 3.14159 into pieces 🙂"
 
 
@@ -90,7 +90,7 @@ def _readable(token: str | bytes) -> str:
 
 
 def _measured_text(job: Job) -> tuple[list[str], bool]:
-    """Return the first megabyte of the training text, and whether that is all.
+    """Return the first megabyte of the training text, and whether that is all of it.
 
     Only for regular files: word counts and tables are not text, and stdin and pipes can be read only once.
     """
@@ -192,7 +192,7 @@ def _show_explained(steps: list[dict[str, Any]]) -> None:
 
 
 def _show_rounds(rounds: list[dict[str, Any]]) -> None:
-    """Print how each round of a Unigram training reduced its pieces to the vocabulary."""
+    """Print how each round of a Unigram training removed pieces."""
     say("")
     say("The rounds of training:")
     keys = ("pieces_before", "pieces", "log_likelihood", "tokens")

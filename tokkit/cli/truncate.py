@@ -34,7 +34,7 @@ def command(tokenizer: str, file: str, limit: int, output: str, force: bool, **c
     from tokkit.escaping import show
 
     if paths.holds_records(file):
-        raise click.UsageError(f"{show(file)} holds many texts, and one is cut: give it as plain text")
+        raise click.UsageError(f"{show(file)} holds many texts; truncate cuts one: give it as a plain text file")
     check(output, force=force)
     tok = load(tokenizer, chosen["pattern"])
     (text,) = Reading("file", input_errors=chosen["input_errors"]).texts(file)

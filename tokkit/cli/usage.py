@@ -20,7 +20,7 @@ N_LONGEST = 5
 
 
 class Counts:
-    """Counts of one part, a file or all files; they can be added."""
+    """Counts of a file, or of all files; counts can be added."""
 
     def __init__(self) -> None:
         self.texts = self.bytes = self.words = self.tokens = self.unknown_words = self.longest_text = 0
@@ -35,7 +35,7 @@ class Counts:
         self.longest_text = max(self.longest_text, n_tokens)
 
     def rates(self) -> dict[str, Any]:
-        """Return the counts and the rates that follow from them; a rate is None if its divisor is 0."""
+        """Return the counts and the rates computed from them; a rate is None if its divisor is 0."""
         return {
             "tokens": self.tokens,
             "bytes_per_token": _rate(self.bytes, self.tokens, 3),

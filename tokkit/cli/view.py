@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_WORD = 200
-"""Characters of a word of --why: the steps of longer ones fill screens."""
+"""Maximum characters of the word of --why: the steps of longer words would fill many screens."""
 
 
 @options.command(
@@ -27,21 +27,30 @@ MAX_WORD = 200
 )
 @options.tokenizer
 @options.files
-@click.option("--ids", is_flag=True, help="Show its id after each token.")
+@click.option("--ids", is_flag=True, help="Show the id after each token.")
 @click.option(
     "--colour",
     "--color",
     "colour",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Colours: auto is at a terminal, unless NO_COLOR is set; without colours, tokens are separated by bars.",
+    help="Colours: auto uses them at a terminal unless NO_COLOR is set. Without colours, tokens are separated by bars.",
 )
 @click.option(
-    "--side-by-side", "others", type=options.MODEL, multiple=True, metavar="TOKENIZER", help="Compare with this."
+    "--side-by-side",
+    "others",
+    type=options.MODEL,
+    multiple=True,
+    metavar="TOKENIZER",
+    help="Compare with this tokenizer, line by line; repeat for more.",
 )
-@click.option("--why", metavar="WORD", help="Say why WORD has its tokens: its merges, paths or matches.")
-@click.option("--html", "as_page", is_flag=True, help="Write a page for a browser, which loads nothing.")
-@click.option("-o", "--output", type=options.Writes(), help="The file of the page, for --html tokens.html.")
+@click.option(
+    "--why",
+    metavar="WORD",
+    help="Explain the tokens of WORD: show its merges (BPE), paths (Unigram) or matches (WordPiece).",
+)
+@click.option("--html", "as_page", is_flag=True, help="Write one standalone page (HTML) with all texts.")
+@click.option("-o", "--output", type=options.Writes(), help="The file of the page.  [default: tokens.html]")
 @options.force
 @options.special
 @options.field
@@ -50,10 +59,10 @@ def command(
     tokenizer: str, files: tuple[str, ...], ids: bool, colour: str, others: tuple[str, ...], as_page: bool,
     why: str | None, output: str | None, force: bool, **chosen: Any,
 ) -> None:  # fmt: skip
-    """Show the tokens of each text and their number; a character split between tokens is shown as bytes.
+    """Show the tokens of each text and their number; a character that is split between tokens is shown as bytes.
 
-    With --side-by-side, each line of the text is shown as each tokenizer cuts it; tokens that the first one has not
-    are marked. With --html, all texts are one page. With --why, what each tokenizer did to one word is shown.
+    With --side-by-side, each line of the text is shown once per tokenizer; tokens that the first tokenizer does not
+    have are marked.
     """
     from tokkit.cli.inputs import Reading, expand, load
     from tokkit.cli.output import check, counted, put, say
@@ -65,7 +74,7 @@ def command(
     toks = {tokenizer: load(tokenizer, chosen["pattern"])} | {name: load(name) for name in others}
     if why is not None:
         if files or output is not None:
-            raise click.UsageError("--why shows one word: give no FILE and no --html with it")
+            raise click.UsageError("--why shows one word: it does not go with FILE or --html")
         say_why(toks, why)
         return
     reading = Reading("file", chosen["field"], chosen["input_errors"])
@@ -98,7 +107,7 @@ def command(
 
 
 def say_why(toks: Mapping[str, Tokenizer], word: str) -> None:
-    """Print why a word has its tokens, by each tokenizer."""
+    """Print how each tokenizer makes the tokens of a word."""
     from tokkit.cli.output import say
     from tokkit.view import why_lines
     from tokkit.view.reasons import why

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 NAMES: dict[str, dict[str, Any]] = {
-    # Without an unknown token it drops unknown characters, and oov would be 0.
+    # Without an unknown token, bpe drops unknown characters, and oov would be 0.
     "bpe": {"model": "bpe", "special_tokens": ["[UNK]"], "unk_token": "[UNK]"},
     "byte": {"model": "char", "level": "bytes"},
     "wordpiece-frequency": {"model": "wordpiece", "score": "frequency"},
@@ -55,21 +55,21 @@ def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         if options["model"] in BELONGS["lowercase"]:
             options["lowercase"] = False
         if options["model"] in BELONGS["hard_vocab_limit"]:
-            options["hard_vocab_limit"] = False  # sizes above what the corpus gives are told, as of the other models
+            options["hard_vocab_limit"] = False  # sizes that the corpus cannot give are reported, as for other models
         made[name] = options
     return made
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents of files, lines or records; `part` of those that are not blank is held out, evenly spaced."""
+    """The documents (lines or records) of files; the share `part` of the non-blank ones is held out, evenly spaced."""
 
     files: list[str]
     reading: Reading
     part: float
 
     def documents(self) -> Iterator[tuple[str, str, bool]]:
-        """Yield (file, document, is held out); document n is held out if n times the part passes an integer."""
+        """Yield (file, document, is held out); document n is held out if n · part passes an integer."""
         n = 0
         for path in self.files:
             for batch, _ in self.reading.batches(path):
@@ -99,7 +99,7 @@ class Job:
 
 
 def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) -> Job:
-    """Return the job: texts to measure on are held out of `inputs`, or are `files` if given."""
+    """Return the job: the texts to measure on are `files`, or else held out of `inputs`."""
     if STDIN in inputs:
         raise click.UsageError("the corpus is read once for each model, so it cannot be standard input: give files")
     reading = Reading("line", chosen["field"], chosen["input_errors"])
@@ -137,7 +137,7 @@ def run(job: Job, progress: Progress) -> dict[str, Any]:
     """Train and measure; OptionError if no size of any model can be trained."""
     logger = logging.getLogger("tokkit")
     before = logger.level
-    logger.setLevel(logging.ERROR)  # a corpus may give fewer tokens than asked for: the table shows how many
+    logger.setLevel(logging.ERROR)  # a corpus may give fewer tokens than requested; the table shows it
     try:
         rows = [row for name in job.models for row in _rows_of(name, job, progress)]
     finally:
@@ -162,7 +162,7 @@ def _rows_of(name: str, job: Job, progress: Progress) -> Iterator[dict[str, Any]
     while sizes and not made:
         try:
             made = _train(job, sizes, job.models[name], progress)
-        except OptionError as error:  # the least size is too small for what the model cannot do without
+        except OptionError as error:  # too small for the tokens that the model always has
             reason = re.sub("^vocab_size is [^;]*; ", "", str(error))
             job.skipped.append({"model": name, "vocab_size": sizes.pop(0), "reason": reason})
     before = None
@@ -202,7 +202,7 @@ def plot(found: dict[str, Any], path: str, *, force: bool) -> None:
 
 
 def write_page(found: dict[str, Any], path: str) -> None:
-    """Write the page of the table, with names of files as short as they can be."""
+    """Write the table as a page, with shortened names of files."""
     from tokkit.formats.files import write_atomically
     from tokkit.view import sizes_html
 
@@ -214,20 +214,20 @@ def write_page(found: dict[str, Any], path: str) -> None:
 
 
 def show(found: dict[str, Any]) -> None:
-    """Print the table, then words by file and the longest tokens of each model's greatest vocabulary."""
+    """Print the table, then the figures by file and the longest tokens of each model's largest vocabulary."""
     about = found["held_out"]
     say(f"{about['said']}: {counted(about['bytes'], 'byte')}, {counted(about['words'], 'word')}")
     rows = [(row["model"], row["vocab_size"], *shown_rates(row, COLUMNS)) for row in found["rows"]]
     table([("model", "vocabulary", *COLUMNS.values()), *rows], margin="  ")
     greatest = {row["model"]: row for row in found["rows"]}
     say("")
-    say("longest tokens, of each model's greatest vocabulary")
+    say("longest tokens, in each model's largest vocabulary")
     table([(name, "  ".join(map(shortened, row["longest_tokens"]))) for name, row in greatest.items()], (0, 1), "  ")
     by_file = {name: row["files"] for name, row in greatest.items()}
     files = list(next(iter(by_file.values())))
     if len(files) > 1:
         say("")
-        say("tokens per word, and bytes per token, by file, of each model's greatest vocabulary")
+        say("tokens per word and bytes per token, by file, with each model's largest vocabulary")
         short = _without_common_folder(files)
         cells = [(short[file], *(_fertility(rates[file]) for rates in by_file.values())) for file in files]
         table([("file", *by_file), *cells], margin="  ")
@@ -245,9 +245,9 @@ def _without_common_folder(files: Sequence[str]) -> dict[str, str]:
 
 
 def _tell_what_is_lacking(skipped: Sequence[dict[str, Any]]) -> None:
-    """Print, once for each model and reason, which sizes have no row."""
+    """Print which sizes have no row, once for each model and reason."""
     sizes: dict[tuple[str, str], list[str]] = {}
     for lacking in skipped:
         sizes.setdefault((lacking["model"], lacking["reason"]), []).append(f"{lacking['vocab_size']:,}")
     for (model, reason), of_model in sizes.items():
-        note(f"{model} has no row of {', '.join(of_model)}: {reason}")
+        note(f"{model}: no row for {', '.join(of_model)}: {reason}")

@@ -24,11 +24,11 @@ PLACES: dict[str, tuple[str, str]] = {
     "wordvec",
     cls=InOrder,
     commands=OnDemand(PLACES),
-    short_help="Train vectors of words, and look up neighbours and analogies.",
+    short_help="Train word vectors, and look up neighbours and analogies.",
 )
 def command() -> None:
-    """Train vectors of words (word2vec, GloVe, fastText), and look up neighbours and analogies.
+    """Train word vectors (word2vec, GloVe, fastText), and look up neighbours and analogies.
 
-    These vectors are static: a word has one vector, whatever stands around it. `tokkit model embed` makes vectors of
-    whole texts with a model's weights.
+    These vectors are static: a word has one vector, independent of its context. For vectors of whole texts see `tokkit
+    model embed`.
     """

@@ -1,4 +1,4 @@
-"""`tokkit wordvec classify`: trains classifiers of texts, tests them, and labels lines."""
+"""`tokkit wordvec classify`: trains fastText classifiers, tests them, and labels lines."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _OF_TRAINING = {
     "size": "dim", "epochs": "epoch", "alpha": "lr", "loss": "loss", "word_ngrams": "wordNgrams", "min_n": "minn",
     "max_n": "maxn", "bucket": "bucket", "min_count": "minCount", "negative": "neg", "seed": "seed",
 }  # fmt: skip
-"""Option → that of train_supervised."""
+"""Option → argument of train_supervised."""
 
 
 @options.command(
     "classify",
     group="wordvec",
-    short_help="Train a classifier of texts, test it, or label lines with it.",
+    short_help="Train a text classifier (fastText), test it, or label lines with it.",
     epilog="\b\nMODEL is a file of fastText: .bin, or .ftz, which is small (quantized). In the lines of --train and\n"
     "--test words that begin with --label are labels: __label__en the cat sat.",
     examples=(
@@ -35,47 +35,77 @@ _OF_TRAINING = {
 )
 @options.files
 @click.option("--model", type=options.Reads(), metavar="MODEL", help="The classifier to use.")
-@click.option("--train", type=options.Reads(), metavar="LINES", help="Train on these lines.")
+@click.option("--train", type=options.Reads(), metavar="LINES", help="Train on the lines of this file.")
 @click.option("-o", "--output", type=options.Writes(), metavar="MODEL", help="Write the trained classifier here.")
-@click.option("--test", type=options.Reads(), metavar="LINES", help="Show precision and recall on these lines.")
-@click.option("-k", "--top", "k", type=click.IntRange(min=1), default=1, metavar="N", help="Labels for a line.")
-@click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, help="Leave out labels less probable than this.")
-@click.option("--label", default="__label__", metavar="PREFIX", help="What labels begin with.")
-@click.option("--size", type=click.IntRange(min=1), default=100, metavar="N", help="Training: numbers of a vector.")
-@click.option("--epochs", type=click.IntRange(min=1), default=5, metavar="N", help="Training: times LINES are read.")
+@click.option(
+    "--test", type=options.Reads(), metavar="LINES", help="Show precision and recall on the lines of this file."
+)
+@click.option(
+    "-k", "--top", "k", type=click.IntRange(min=1), default=1, metavar="N", help="Maximum number of labels for a line."
+)
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), default=0.0, help="Leave out labels with a lower probability."
+)
+@click.option("--label", default="__label__", metavar="PREFIX", help="Prefix of labels in the lines.")
+@click.option("--size", type=click.IntRange(min=1), default=100, metavar="N", help="Training: dimensions of a vector.")
+@click.option("--epochs", type=click.IntRange(min=1), default=5, metavar="N", help="Training: passes over LINES.")
 @click.option("--alpha", type=click.FloatRange(min=0, min_open=True), default=0.1, help="Training: the learning rate.")
 @click.option(
     "--loss",
     type=click.Choice(["softmax", "hs", "ns", "ova"]),
     default="softmax",
-    help="Training: softmax; a tree (hs) or samples (ns) for many labels; ova for several labels of a line.",
+    help="Training: softmax; hs (a tree) or ns (negative samples) for many labels; ova for several labels per line.",
 )
 @click.option(
-    "--word-ngrams", type=click.IntRange(1, 255), default=1, metavar="N", help="Training: up to N words in a row."
+    "--word-ngrams",
+    type=click.IntRange(1, 255),
+    default=1,
+    metavar="N",
+    help="Training: maximum length of word n-grams.",
 )
-@click.option("--min-n", type=click.IntRange(0, 255), default=0, metavar="N", help="Training: see --max-n.")
+@click.option(
+    "--min-n",
+    type=click.IntRange(0, 255),
+    default=0,
+    metavar="N",
+    help="Training: minimum length of character n-grams.",
+)
 @click.option(
     "--max-n",
     type=click.IntRange(0, 255),
     default=0,
     metavar="N",
-    help="Training: n-grams of --min-n to N characters of each word; 0: none.",
+    help="Training: maximum length of character n-grams; 0: none.",
 )
 @click.option(
-    "--bucket", type=click.IntRange(min=1), default=2_000_000, metavar="N", help="Training: rows that n-grams share."
+    "--bucket",
+    type=click.IntRange(min=1),
+    default=2_000_000,
+    metavar="N",
+    help="Training: number of hash buckets that n-grams share.",
 )
-@click.option("--min-count", type=click.IntRange(min=0), default=1, metavar="N", help="Training: drop rarer words.")
-@click.option("--negative", type=click.IntRange(min=1), default=5, metavar="N", help="Training: samples of --loss ns.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="With --threads 1, equal seeds give equal models.")
+@click.option(
+    "--min-count",
+    type=click.IntRange(min=0),
+    default=1,
+    metavar="N",
+    help="Training: leave out words that occur less often.",
+)
+@click.option(
+    "--negative", type=click.IntRange(min=1), default=5, metavar="N", help="Training: negative samples for --loss ns."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed; with --threads 1, the same seed gives the same model."
+)
 @options.threads
 @options.force
 @options.progress
 @options.as_json
 def command(files: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Label each line of FILE (default: stdin) with --model: the label and its probability.
+    """Label each line of FILE (default: stdin) with --model; print labels and probabilities.
 
-    With --test precision and recall are shown instead of labels. --train makes a classifier, or, with --model, trains
-    that one further: its words, labels and options stay.
+    With --test, precision and recall are shown instead. --train makes a new classifier; together with --model, it
+    continues the training of that one, with the same words, labels and options.
     """
     from tokkit.cli import output
     from tokkit.embeddings import TextClassifier
@@ -83,7 +113,7 @@ def command(files: tuple[str, ...], json: bool, **chosen: Any) -> None:
     if chosen["output"] is not None:
         output.check(chosen["output"], force=chosen["force"])
     if (chosen["train"] is None) != (chosen["output"] is None):
-        raise click.UsageError("--train and --output go together: lines, and the classifier to write")
+        raise click.UsageError("--train needs --output, the classifier to write, and the reverse: give both")
     if chosen["train"] is None and chosen["model"] is None:
         raise click.UsageError("give --model, or --train and --output")
     classifier = None

@@ -1,4 +1,4 @@
-"""`tokkit wordvec distill`: static vectors of an encoder's tokens, as a folder that `tokkit model embed` takes."""
+"""`tokkit wordvec distill`: distills an encoder to static token vectors, in a folder for `tokkit model embed`."""
 
 from __future__ import annotations
 
@@ -13,25 +13,41 @@ POOLINGS = ("mean", "cls", "max", "lasttoken")
 @options.command(
     "distill",
     group="wordvec",
-    short_help="Make static vectors of an encoder's tokens.",
+    short_help="Distill an encoder to static vectors of its tokens.",
     examples=("tokkit wordvec distill all-MiniLM-L6-v2 -o static",),
 )
 @click.argument("model", type=options.MODEL)
 @click.option("-o", "--output", required=True, type=options.Writes(), metavar="DIR", help="The folder to write.")
-@click.option("--words", type=options.FILE, help="Words, one a line, the commonest first, that get own vectors.")
-@click.option("--dims", type=click.IntRange(min=1), default=256, metavar="N", help="Principal components to keep.")
+@click.option(
+    "--words", type=options.FILE, help="Words that get vectors of their own: one per line, the most frequent first."
+)
+@click.option(
+    "--dims",
+    type=click.IntRange(min=1),
+    default=256,
+    metavar="N",
+    help="Number of principal components to keep (the dimensions).",
+)
 @click.option(
     "--sif",
     type=click.FloatRange(0, 1, max_open=True),
     default=1e-4,
     metavar="A",
-    help="Frequent tokens weigh less, by a / (a + p); 0 is for no weights.",
+    help="Weight tokens by A / (A + p), p being their probability, so that frequent ones weigh less; 0: no weights.",
 )
 @click.option(
-    "--pooling", type=click.Choice(POOLINGS), default="mean", help="What makes one vector of a token's states."
+    "--pooling", type=click.Choice(POOLINGS), default="mean", help="How the hidden states of a token become one vector."
 )
-@click.option("--max-length", type=click.IntRange(min=1), default=512, metavar="N", help="Tokens to read of a text.")
-@click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", help="Numbers in the file.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(min=1),
+    default=512,
+    metavar="N",
+    help="Maximum tokens of a text; the rest is not read.",
+)
+@click.option(
+    "--dtype", type=click.Choice(["float32", "float16"]), default="float32", help="The dtype of vectors in the file."
+)
 @download
 @options.threads
 @options.force
@@ -40,10 +56,11 @@ def distill(
     model: str, output: str, words: str | None, dims: int, sif: float, pooling: str, max_length: int, dtype: str,
     download: bool, threads: int | None, force: bool, progress: str,
 ) -> None:  # fmt: skip
-    """Read each token of MODEL's tokenizer with the encoder and write the vectors as a folder.
+    """Encode each token of MODEL's vocabulary with the encoder, and write the vectors to a folder (as model2vec does).
 
-    A text's vector is the mean of its tokens' then, hundreds of times as fast as the encoder, at a lower quality:
-    tokkit model embed notes/ -o index --model DIR. model2vec and sentence-transformers load the folder too.
+    The vector of a text is then the mean of its tokens' vectors: hundreds of times faster than the encoder, at lower
+    quality. Use it with: tokkit model embed notes/ -o index --model DIR. model2vec and sentence-transformers load the
+    folder too.
     """
     from pathlib import Path
 

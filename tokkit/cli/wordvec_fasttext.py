@@ -1,4 +1,4 @@
-"""Runs `tokkit wordvec train --algorithm fasttext`: words are sums of their n-grams, and unknown ones have vectors."""
+"""Runs `tokkit wordvec train --algorithm fasttext`: vectors of words are sums over their character n-grams."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tokkit.progress import Progress
 
 
 def fasttext(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any], progress: Progress) -> None:
-    """Train and write: the whole model to a .bin file, or the vectors of words to a file of another form.
+    """Train and write the whole model to a .bin file, or only the word vectors to a file of another format.
 
-    A checkpoint is left if Ctrl-C ends it, and removed by the run that resumes it.
+    Ctrl-C leaves a checkpoint; the run that resumes it removes it.
     """
     if chosen["batched"]:
-        raise click.UsageError(f"--batched is an option of word2vec, not of {algorithm}")
+        raise click.UsageError(f"--batched applies to skip-gram, not to {algorithm}")
     checkpoint = f"{target}.checkpoint"
-    whole = form_of(target) == "bin"  # which is fastText's own format here
+    whole = form_of(target) == "bin"  # for fastText, .bin is its own format
     if whole and not target.lower().endswith(".bin"):
-        raise click.UsageError("a model of fastText is not compressed: end the name in .bin")
+        raise click.UsageError("a fastText model is not compressed: end the name in .bin")
     tokenizer = None
     if chosen["tokenizer"] is not None:
         from tokkit.loading import load
 
         tokenizer = load(chosen["tokenizer"])
-    hierarchical = chosen["hierarchical"]  # which takes the place of negative samples
+    hierarchical = chosen["hierarchical"]  # replaces negative sampling
     model = FastText(
         vector_size=chosen["size"],
         window=chosen["window"],
@@ -64,7 +64,7 @@ def fasttext(corpus: list[str], target: str, algorithm: str, chosen: dict[str, A
             model.train(ids, progress=lambda now: report(progress, now), resume=chosen["resume"])
         except KeyboardInterrupt:
             model.save_checkpoint(checkpoint)
-            errors.note(f"{show(checkpoint)} has what was trained; the same command with --resume goes on")
+            errors.note(f"{show(checkpoint)} holds the training so far; the same command with --resume continues")
             raise
         n_words = ids.n_words
     words: Any = model.wv

@@ -1,4 +1,4 @@
-"""`tokkit wordvec eval` and `convert`: files of vectors against files of judgements, and in other formats."""
+"""`tokkit wordvec eval` and `convert`: evaluates word vectors, and writes them in other formats."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tokkit.embeddings.evaluation import Analogies, Pairs
 
 FORMATS = {".bin": "bin", ".txt": "text", ".vec": "text", ".safetensors": "saved", ".kv": "saved"}
-"""Suffix of a target → its format; compression comes after it."""
+"""Suffix of a target → its format; a suffix of compression may follow."""
 
 
 @options.command(
     "eval",
     group="wordvec",
-    short_help="Score vectors by analogies and by judged pairs.",
+    short_help="Evaluate vectors on analogies and on similarity judgements.",
     epilog=WHAT_IS_READ,
     examples=(
         "tokkit wordvec eval vectors.bin --analogies questions-words.txt",
@@ -32,31 +32,33 @@ FORMATS = {".bin": "bin", ".txt": "text", ".vec": "text", ".safetensors": "saved
     "--analogies",
     type=options.Reads(),
     metavar="FILE",
-    help='Answer analogies: a line is four words, and ": NAME" begins a section.',
+    help='File of analogies: four words per line; a line ": NAME" begins a section.',
 )
 @click.option(
     "--pairs",
     type=options.Reads(),
     metavar="FILE",
-    help="Compare cosines with judgements: a line is two words and a number, separated by --delimiter.",
+    help="File of similarity judgements: two words and a number per line, separated by --delimiter.",
 )
-@click.option("--delimiter", default="\t", show_default="a tab", help="What separates the fields of --pairs.")
+@click.option("--delimiter", default="\t", show_default="a tab", help="Separator of the fields in --pairs.")
 @click.option(
     "--restrict",
     type=click.IntRange(min=1),
     default=300_000,
     metavar="N",
-    help="Know only the first N words, mostly the commonest.",
+    help="Use only the first N words of the file, usually the most frequent.",
 )
-@click.option("--case-sensitive", is_flag=True, help="Tell words that differ in case apart.")
-@click.option("--count-unknown", is_flag=True, help="Count questions with unknown words as wrong.")
+@click.option("--case-sensitive", is_flag=True, help="Treat words that differ only in case as different.")
+@click.option(
+    "--count-unknown", is_flag=True, help="Count questions with unknown words as wrong, instead of leaving them out."
+)
 @limit
 @options.as_json
 def evaluate(vectors: str, json: bool, **chosen: Any) -> None:
-    """Show the share of right answers by section, or the correlation with people's judgements.
+    """Show the accuracy on analogies by section, or the correlation with human similarity judgements.
 
-    The answer to "a b c d" is right if d is nearest to b − a + c. Of pairs the correlations of Pearson and Spearman are
-    shown, with their p-values.
+    "a b c d" is correct if d is the nearest word to b − a + c. For pairs, the Pearson and Spearman correlations are
+    shown, with p-values.
     """
     from tokkit.embeddings import evaluation
 
@@ -135,20 +137,21 @@ def _pairs(found: Pairs, *, as_json: bool) -> dict[str, Any]:
     "form",
     type=click.Choice(["bin", "text", "glove", "saved"]),
     show_default="by the suffix of TARGET",
-    help="word2vec's .bin or text (also .vec), text without a header (GloVe), or a mapped .safetensors.",
+    help="bin and text (.txt, .vec): word2vec's formats. glove: text without a header. saved: a .safetensors file, "
+    "which is memory-mapped.",
 )
 @click.option(
     "--duplicates",
     type=click.Choice(["error", "first"]),
     default="error",
-    help="What to do with a word that comes again: refuse the file, or keep its first vector.",
+    help="If a word occurs twice in the file: stop with an error, or keep its first vector.",
 )
 @limit
 @options.force
 def convert(source: str, target: str, form: str | None, duplicates: str, limit: int | None, force: bool) -> None:
-    """Write the vectors of SOURCE to TARGET: .bin, .txt, .vec (also .gz, .bz2, .xz), or .safetensors, which is mapped.
+    """Write the vectors of SOURCE to TARGET: .bin, .txt, .vec (also with .gz, .bz2, .xz), or .safetensors.
 
-    A .safetensors file is loaded at once, whatever its size, and keeps counts.
+    A .safetensors file is memory-mapped, so it loads at once whatever its size, and it keeps the counts of words.
     """
     from tokkit.cli import errors, output
     from tokkit.escaping import show
@@ -161,7 +164,7 @@ def convert(source: str, target: str, form: str | None, duplicates: str, limit: 
 
 
 def write(words: KeyedVectors, target: str, form: str | None = None) -> None:
-    """Write vectors in a format, or in the one that the target's name means."""
+    """Write vectors in a format, by default the one that the target's suffix implies."""
     form = form or form_of(target)
     if form == "saved":
         words.save(target)
@@ -170,7 +173,7 @@ def write(words: KeyedVectors, target: str, form: str | None = None) -> None:
 
 
 def form_of(target: str, otherwise: str = "") -> str:
-    """Return the format that a target's name means; UsageError for an unknown suffix."""
+    """Return the format that a target's suffix implies; UsageError for an unknown suffix."""
     import os
 
     from tokkit.embeddings.formats.detection import compression
@@ -180,7 +183,7 @@ def form_of(target: str, otherwise: str = "") -> str:
     form = FORMATS.get(suffix)
     if form is None or (packed and form == "saved"):
         raise click.UsageError(
-            f"the name {os.path.basename(target)!r} does not tell the format: end it in .bin, .txt or .vec (and .gz, "
-            f".bz2 or .xz), or in .safetensors{otherwise}"
+            f"{os.path.basename(target)!r} has no known suffix: end it in .bin, .txt or .vec (then .gz, .bz2 or .xz), "
+            f"or in .safetensors{otherwise}"
         )
     return form

@@ -17,15 +17,15 @@ from tokkit.progress import Progress
 
 OF_WORD2VEC = ("negative", "hierarchical", "batched", "sample", "min_alpha")
 OWN_DEFAULTS = {"window": 10, "epochs": 25, "alpha": 0.05}
-"""Of options whose defaults are word2vec's."""
+"""Defaults that differ from word2vec's."""
 
 
 def glove(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any], progress: Progress) -> None:
-    """Train and write vectors; a checkpoint is left if Ctrl-C ends it, and removed by the run that resumes it."""
+    """Train and write vectors; Ctrl-C leaves a checkpoint, and the run that resumes it removes it."""
     context = click.get_current_context()
     given = {name for name in chosen if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT}
     if wrong := [name for name in OF_WORD2VEC if name in given]:
-        raise click.UsageError(f"--{wrong[0].replace('_', '-')} is an option of word2vec, not of {algorithm}")
+        raise click.UsageError(f"--{wrong[0].replace('_', '-')} applies to word2vec, not to {algorithm}")
     chosen = chosen | {name: value for name, value in OWN_DEFAULTS.items() if name not in given}
     tokenizer = None
     if chosen["tokenizer"] is not None:
@@ -59,7 +59,7 @@ def glove(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any]
         except KeyboardInterrupt:
             if model.started:
                 model.save(checkpoint)
-                errors.note(f"{show(checkpoint)} has what was trained; the same command with --resume goes on")
+                errors.note(f"{show(checkpoint)} holds the training so far; the same command with --resume continues")
             raise
         words = model.wv
         n_words = ids.n_words
@@ -74,7 +74,7 @@ def glove(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any]
 
 
 class _Report:
-    """Shows the pairs trained, with pairs a second, the loss of the last epoch and the time left."""
+    """Shows the number of trained pairs, pairs per second, the loss of the last epoch and the time left."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -107,13 +107,13 @@ class _Report:
 
 
 def _resumed(checkpoint: str, wanted: GloVe) -> GloVe:
-    """Return the model of a checkpoint, if its options are these; UsageError if not."""
+    """Return the model of a checkpoint; UsageError if its options differ from these."""
     if not os.path.exists(checkpoint):
-        raise click.UsageError(f"there is no {show(checkpoint)} to resume; leave --resume out")
+        raise click.UsageError(f"there is no {show(checkpoint)} to resume; leave out --resume")
     model = GloVe.load(checkpoint, threads=wanted.threads)
     names = ("vector_size", "window", "learning_rate", "epochs", "seed")
     if differing := [name for name in names if getattr(model, name) != getattr(wanted, name)]:
         raise click.UsageError(
-            f"{show(checkpoint)} was made with other options ({', '.join(differing)}); give the same"
+            f"{show(checkpoint)} was made with different options ({', '.join(differing)}); give the same ones"
         )
     return model

@@ -1,4 +1,4 @@
-"""`tokkit wordvec plot`."""
+"""`tokkit wordvec plot`: draws word vectors in two dimensions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @options.command(
     "plot",
     group="wordvec",
-    short_help="Draw words as points: a page with search and neighbours, or a picture.",
+    short_help="Draw words as points, as a page with search or as a picture.",
     examples=(
         "tokkit wordvec plot vectors.bin -o words.html --top 2000",
         "tokkit wordvec plot glove.txt -o animals.png --words 'cat dog horse cow' --method tsne",
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", type=options.Writes(), default="words.html", help="Page (.html) or picture (.png) to write."
 )
-@click.option("--words", multiple=True, metavar="WORDS", help="Words to draw, separated by spaces; may be repeated.")
+@click.option("--words", multiple=True, metavar="WORDS", help="Words to draw, separated by spaces; repeat for more.")
 @click.option(
-    "--top", type=click.IntRange(min=1), show_default="500", help="Draw the first so many words, 20,000 at most."
+    "--top", type=click.IntRange(min=1), show_default="500", help="Draw the first N words of the file, at most 20,000."
 )
 @click.option(
     "--method",
     type=click.Choice(["pca", "tsne"]),
     default="pca",
-    help="How vectors become points: the two main directions, or t-SNE (scikit-learn).",
+    help="Projection to two dimensions: PCA, or t-SNE (needs scikit-learn).",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of t-SNE.")
-@click.option("--limit", type=click.IntRange(min=1), help="Read only the first so many vectors of the file.")
+@click.option("--limit", type=click.IntRange(min=1), help="Read only the first N vectors of the file.")
 @options.force
 def plot(
     vectors: str,
@@ -48,11 +48,11 @@ def plot(
     limit: int | None,
     force: bool,
 ) -> None:
-    """Draw the words of VECTORS as points in a plane: near ones have similar vectors.
+    """Draw the words of VECTORS as points in a plane; points close together have similar vectors.
 
-    VECTORS is a file of any format that is read: tokkit's own, word2vec's .bin or text, GloVe's, fastText's .vec. A
-    page shows the word under the pointer, its ten nearest neighbours on click, and the words that you search; it needs
-    no network. Pictures and t-SNE want packages: pip install 'pytokkit[plot]'.
+    VECTORS has any format that tokkit reads: its own, word2vec's .bin or text, GloVe's, fastText's .vec. The page shows
+    the word under the pointer, its ten nearest neighbours on click, and a search; it needs no network. Pictures and
+    t-SNE need more packages: pip install 'pytokkit[plot]'.
     """
     import os
 
@@ -67,7 +67,7 @@ def plot(
     if kind not in (".html", ".png"):
         raise click.BadParameter(f"{output!r} ends in neither .html nor .png", param_hint="--output")
     if words and top is not None:
-        raise click.UsageError("--words and --top are given; which words are drawn is said by one of them")
+        raise click.UsageError("--words and --top both choose the words to draw: give only one of them")
     check(output, force=force)
     projection.check(method)
     if kind == ".png":
@@ -79,7 +79,7 @@ def plot(
         vectors_png(keys, loaded.vectors, output, words=drawn, method=method, seed=seed)
     else:
         counts = loaded.expandos.get("count")
-        # What files without counts have there, as gensim does: n, n - 1, and so on.
+        # Files without counts get n, n - 1, … as counts, as in gensim.
         if counts is not None and np.array_equal(counts, np.arange(len(keys), 0, -1)):
             counts = None
         title = f"Word vectors: {os.path.basename(vectors)}"

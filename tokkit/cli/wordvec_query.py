@@ -1,4 +1,4 @@
-"""`tokkit wordvec query`, `analogy` and `similarity`: what vectors of words say about words."""
+"""`tokkit wordvec query`, `analogy` and `similarity`: look-ups in word vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 WHAT_IS_READ = """\b
 VECTORS is a file of word2vec (.bin or text), GloVe or fastText (text), also as .gz, .bz2 or .xz, or of
-KeyedVectors.save; its first bytes tell which. Files of gensim's save are pickles: export them there with
+KeyedVectors.save; the format is detected. Files of gensim's save are pickles: export them there with
 model.wv.save_word2vec_format("vectors.bin", binary=True)."""
 WIDTH = 48
 
@@ -30,7 +30,7 @@ restrict = click.option(
     type=click.IntRange(min=1),
     metavar="N",
     show_default="all",
-    help="Search only among the first N words, mostly the commonest.",
+    help="Search only the first N words of the file, usually the most frequent.",
 )
 
 
@@ -42,7 +42,7 @@ def load(path: str, limit: int | None, duplicates: Any = "error") -> KeyedVector
 
 
 def check(words: KeyedVectors, given: Sequence[str], path: str) -> None:
-    """Raise VocabError for the first word without a vector; it names the same word in another case, if there is one."""
+    """Raise VocabError for the first word without a vector; the message suggests the word in another case."""
     from tokkit.errors import VocabError
     from tokkit.escaping import show
 
@@ -55,7 +55,7 @@ def check(words: KeyedVectors, given: Sequence[str], path: str) -> None:
 
 
 def show_nearest(found: Sequence[tuple[Any, float]], asked: dict[str, Any], *, as_json: bool) -> None:
-    """Write neighbours and their cosines, or one line of JSON with what was asked."""
+    """Write neighbours and their cosines, or one line of JSON with the query."""
     from tokkit.cli import output
 
     if as_json:
@@ -69,21 +69,21 @@ def show_nearest(found: Sequence[tuple[Any, float]], asked: dict[str, Any], *, a
 @options.command(
     "query",
     group="wordvec",
-    short_help="Show the words nearest to a word, or to several.",
+    short_help="Show the words nearest to one or more words.",
     epilog=WHAT_IS_READ,
     examples=("tokkit wordvec query vectors.bin king", "tokkit wordvec query vectors.bin paris germany --minus france"),
 )
 @vectors
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
-@click.option("--minus", multiple=True, metavar="WORD", help="Subtract this word's vector; may be given several times.")
+@click.option("--minus", multiple=True, metavar="WORD", help="Subtract this word's vector; repeat for more.")
 @top
 @restrict
 @limit
 @options.as_json
 def query(vectors: str, words: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Show the words of VECTORS nearest to WORD: the cosine, up to 1, and the word.
+    """Show the words of VECTORS nearest to WORD; a line is the cosine and the word.
 
-    Several words are one query: the mean of their vectors, of length 1 each. With "-" each line of stdin is a query.
+    Several words are one query: the mean of their unit vectors. With "-", each line of stdin is a query.
     """
     held = load(vectors, chosen["limit"])
     for given in _queries(words):
@@ -119,14 +119,14 @@ def _queries(words: tuple[str, ...]) -> Iterator[list[str]]:
 @click.argument("b")
 @click.argument("c")
 @top
-@click.option("--multiply", is_flag=True, help="Multiply cosines (3CosMul) instead of adding them.")
+@click.option("--multiply", is_flag=True, help="Combine cosines by multiplication (3CosMul) instead of addition.")
 @restrict
 @limit
 @options.as_json
 def analogy(vectors: str, a: str, b: str, c: str, json: bool, **chosen: Any) -> None:
-    """Show the words nearest to B − A + C: A is to B as C is to the first of them.
+    """Show the words nearest to B − A + C: "A is to B as C is to ?".
 
-    The three words themselves are left out.
+    A, B and C themselves are left out.
     """
     held = load(vectors, chosen["limit"])
     check(held, [a, b, c], vectors)
@@ -138,20 +138,20 @@ def analogy(vectors: str, a: str, b: str, c: str, json: bool, **chosen: Any) -> 
 @options.command(
     "similarity",
     group="wordvec",
-    short_help="Compare words with one another.",
+    short_help="Compare words with each other.",
     epilog=WHAT_IS_READ,
     examples=("tokkit wordvec similarity vectors.bin cat dog car",),
 )
 @vectors
 @click.argument("words", nargs=-1, metavar="[WORD]...")
 @click.option("--file", "file", type=options.FILE, help="Take the lines of this file as words too; - is stdin.")
-@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (extra plot).")
-@click.option("--html", "page", type=options.Writes(), metavar="PAGE", help="Also write the matrix as a page.")
+@click.option("--plot", type=options.Writes(), metavar="PNG", help="Also draw the matrix (needs the extra plot).")
+@click.option("--html", "page", type=options.Writes(), metavar="PAGE", help="Also write the matrix as a page (HTML).")
 @limit
 @options.force
 @options.as_json
 def similarity(vectors: str, words: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Show the cosine of each pair of WORDs: 1 for vectors of the same direction, about 0 for unrelated words."""
+    """Show the cosine of each pair of WORDs: 1 for the same direction, about 0 for unrelated words."""
     import numpy as np
 
     from tokkit.cli import similarities

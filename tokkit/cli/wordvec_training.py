@@ -19,7 +19,7 @@ Trained = TypeVar("Trained", Word2Vec, FastText)
 
 
 def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, Any], progress: Progress) -> None:
-    """Train and write vectors; a checkpoint is left if Ctrl-C ends it, and removed by the run that resumes it."""
+    """Train and write vectors; Ctrl-C leaves a checkpoint, and the run that resumes it removes it."""
     checkpoint = f"{target}.checkpoint"
     tokenizer = None
     if chosen["tokenizer"] is not None:
@@ -59,7 +59,7 @@ def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, A
             )
         except KeyboardInterrupt:
             model.save(checkpoint)
-            errors.note(f"{show(checkpoint)} has what was trained; the same command with --resume goes on")
+            errors.note(f"{show(checkpoint)} holds the training so far; the same command with --resume continues")
             raise
     write(model.wv, target)
     if chosen["resume"]:
@@ -71,25 +71,25 @@ def word2vec(corpus: list[str], target: str, algorithm: str, chosen: dict[str, A
 
 
 def resumed(checkpoint: str, wanted: Trained, load: Callable[..., Trained]) -> Trained:
-    """Return the model of a checkpoint, if it is there and of these options; UsageError if not."""
+    """Return the model of a checkpoint; UsageError if there is none or its options differ from these."""
     if not os.path.exists(checkpoint):
-        raise click.UsageError(f"there is no {show(checkpoint)} to resume; leave --resume out")
+        raise click.UsageError(f"there is no {show(checkpoint)} to resume; leave out --resume")
     model = load(checkpoint, tokenizer=wanted.tokenizer, workers=wanted.workers)
     differing = [name for name, value in wanted.options.as_dict().items() if model.options.as_dict()[name] != value]
     if differing:
         raise click.UsageError(
-            f"{show(checkpoint)} was made with other options ({', '.join(differing)}); give the same"
+            f"{show(checkpoint)} was made with different options ({', '.join(differing)}); give the same ones"
         )
     return model
 
 
 def another_corpus(checkpoint: str) -> str:
-    """Return what is wrong if a checkpoint is not of the corpus that was given."""
-    return f"{show(checkpoint)} was made from another corpus; give the same, or leave --resume out"
+    """Return the error message for a checkpoint that was made from another corpus."""
+    return f"{show(checkpoint)} was made from another corpus; give the same corpus, or leave out --resume"
 
 
 def report(progress: Progress, now: TrainingProgress) -> None:
-    """Show how far a training is, its words a second, its loss and the time left."""
+    """Show the progress of a training: words per second, the loss and the time left."""
     left = f"{int(now.seconds_left) // 60}:{int(now.seconds_left) % 60:02}"
     loss = "" if now.loss is None else f"  loss {now.loss:.3f}"
     progress(

@@ -44,10 +44,10 @@ report.append(legend(data.models), made("div", "charts", ...data.series.map(([ti
   return lineChart(title, ordered, told(title.toLowerCase()));
 })));
 if (data.files.length > 1) {
-  report.append(made("h2", "", "By file, with each model's greatest vocabulary"), byFile(data.files));
+  report.append(made("h2", "", "By file, with each model's largest vocabulary"), byFile(data.files));
 }
 if (data.lengths.length) {
-  report.append(made("h2", "", "Characters in a token, of each model's greatest vocabulary"), made("div", "charts",
+  report.append(made("h2", "", "Characters in a token, in each model's largest vocabulary"), made("div", "charts",
     ...data.lengths.map(([name, rows]) => chart([shown(name), rows]))));
 }
 for (const [name, tokens] of data.longest) {
