@@ -37,7 +37,7 @@ COLUMNS = ("target", "inputs", "edges", "quiet for", "findings", "seconds", "inp
 
 
 class Result(NamedTuple):
-    """What one target did: `quiet` are the seconds since the last edge that was new, or since the corpus was read."""
+    """What one target did. `quiet`: processor seconds since the last new edge, or since the corpus was read."""
 
     inputs: int
     edges: int
@@ -74,11 +74,21 @@ def python_fuzzer(name: str, arguments: argparse.Namespace, kept: Path, findings
     return [sys.executable, str(HERE / "python_fuzzer.py"), name, *options]
 
 
+def processor_seconds(pid: int) -> float:
+    """Return the processor time of a process, which other work on the machine does not change; elsewhere wall time."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # no /proc, or the process has just ended
+        return time.monotonic()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Watch(threading.Thread):
     """Reads what a fuzzer prints: how many inputs it ran, how many edges they cover, and when one was last new."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         super().__init__(daemon=True)
+        self._pid = process.pid
         self._lines = process.stderr
         self.inputs = self.edges = 0
         self.last_new = math.inf  # until it has started and read its corpus, however long that takes
@@ -89,7 +99,7 @@ class Watch(threading.Thread):
             if match := COVERED.match(line):
                 edges = int(match[3])
                 if (edges != self.edges and self.last_new < math.inf) or "INITED" in match[2]:
-                    self.last_new = time.monotonic()
+                    self.last_new = processor_seconds(self._pid)
                 self.inputs, self.edges = int(match[1]), edges
             elif line.startswith("stat::number_of_executed_units"):
                 self.inputs = int(line.split()[-1])
@@ -98,26 +108,28 @@ class Watch(threading.Thread):
 
 
 def fuzz(command: list[str], quiet: float, findings: Path, current: Path) -> Result:
-    """Run one target until its time is over, or nothing was new for `quiet` seconds."""
+    """Run one target until its time is over, or nothing was new for `quiet` processor seconds."""
     before = set(findings.iterdir())
     began = time.monotonic()
+    used = 0.0
     # Sets of str in one order: with a seed, what an input covers is what it covered the last time.
     env = os.environ | {"PYTHONHASHSEED": "0"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", env=env) as process:
         watch = Watch(process)
         watch.start()
         while process.poll() is None:
-            if time.monotonic() - watch.last_new > quiet:
+            used = processor_seconds(process.pid)
+            if used - watch.last_new > quiet:
                 process.terminate()  # both kinds end in order, with their figures
             time.sleep(0.2)
-        ended = time.monotonic()
+        seconds = time.monotonic() - began
         watch.join()
     if process.returncode < 0 and current.is_file():  # a signal: Python had no time to keep the input
         data = current.read_bytes()
         (findings / f"crash-{hashlib.sha1(data).hexdigest()}").write_bytes(data)
     found = len(set(findings.iterdir()) - before) or int(process.returncode not in (0, INTERRUPTED))
     report = "".join(watch.report[-60:]) if found else ""
-    return Result(watch.inputs, watch.edges, max(0.0, ended - watch.last_new), found, ended - began, report)
+    return Result(watch.inputs, watch.edges, max(0.0, used - watch.last_new), found, seconds, report)
 
 
 def add_figures(file: Path, name: str, done: Result) -> None:
@@ -167,7 +179,8 @@ def parsed() -> argparse.Namespace:
     option("--seconds", type=int, default=60, help="for each target; the most, with --until-quiet")
     option("--inputs", type=int, help=f"the most for each target in Python; for one in C, {C_INPUTS} times as many")
     option("--seed", type=int, help="of what is drawn; another each time by default")
-    option("--until-quiet", type=float, default=float("inf"), help="end one after so many seconds without a new edge")
+    quiet = "end a target after so many processor seconds without a new edge"
+    option("--until-quiet", type=float, default=float("inf"), help=quiet)
     option("--target", action="append", choices=every, help="all by default; may be given again")
     option("--part", default="1/1", help="2/3 runs each third of the targets, from the second on")
     option("--corpus", type=Path, help="where inputs are kept that cover more; a folder that goes away")
