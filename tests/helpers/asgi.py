@@ -38,7 +38,7 @@ async def call(
     app: Any, path: str, body: Any = None, *, method: str | None = None, headers: dict[str, str] | None = None,
     parts: Sequence[bytes] | None = None, leave_after: int | None = None,
 ) -> Reply:  # fmt: skip
-    """Send a request, POST if it has a body; the client goes away after `leave_after` chunks of the answer."""
+    """Send a request, POST if it has a body; the client goes away after `leave_after` chunks, 0 at once."""
     if parts is None:
         parts = [b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()]
     path, _, query = path.partition("?")
@@ -55,7 +55,8 @@ async def call(
     async def receive() -> dict[str, Any]:
         if rest:
             return {"type": "http.request", "body": rest.pop(0), "more_body": bool(rest)}
-        await left.wait()
+        if leave_after != 0:
+            await left.wait()
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -88,5 +89,25 @@ def test_a_body_has_a_limit_stated_or_not() -> None:
     reply = ask(app, body=b"", headers={"content-length": "11"})
     assert (reply.status, "10 bytes" in reply.json["error"]["message"]) == (413, True)
     with pytest.raises(RequestError) as caught:  # which the application answers
-        ask(app, parts=[b"012345", b"678901", b"never read"])
+        ask(app, parts=[b"012345", b"678901", b"not kept"])
     assert caught.value.status == 413
+
+
+@pytest.mark.parametrize("stated", [True, False])
+@pytest.mark.parametrize("length", [100, 160, 400])
+def test_a_body_is_read_to_its_end_before_the_answer_unless_it_is_far_too_large(length: int, stated: bool) -> None:
+    parts, sent = [b"0123456789"] * (length // 10), []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": parts.pop(), "more_body": bool(parts)}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), *([(b"content-length", str(length).encode())] if stated else [])]
+    scope = {"type": "http", "scheme": "http", "method": "POST", "path": "/", "query_string": b"", "headers": headers}
+    with contextlib.suppress(RequestError):  # which the application answers
+        asyncio.run(Access(echo, body=10)(scope, receive, send))
+        assert sent[0]["status"] == 413
+    far = length > 160
+    assert len(parts) == ((length if stated else length - 160) // 10 if far else 0)

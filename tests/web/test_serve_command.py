@@ -39,6 +39,20 @@ def test_a_signal_ends_it_cleanly_while_it_streams(tmp_path: Path, number: int) 
     assert errors.strip() in ("", "tokkit: interrupted")
 
 
+def test_a_signal_ends_what_clients_wait_for_with_an_error(tmp_path: Path) -> None:
+    home = generators.folder(tmp_path / "long", max_position_embeddings=100_000)
+    process, line = started(home, "--max-new-tokens", "90000")
+    body = {"prompt": "the cat", "max_tokens": 90_000, "stream": True, "logit_bias": {"300": -1000}}
+    request = urllib.request.Request(f"{line.split()[1]}/completions", json.dumps(body).encode())
+    with urllib.request.urlopen(request) as answer:
+        assert answer.readline()[:6] == b"data: "
+        process.send_signal(signal.SIGINT)
+        *_, last = [line for line in answer if line.strip()]
+    _, errors = process.communicate(timeout=60)
+    assert b"the server is being stopped" in last
+    assert (process.returncode, errors.strip()) == (130, "tokkit: interrupted")
+
+
 def test_two_decoders_are_refused(tmp_path: Path) -> None:
     small = generators.folder(tmp_path / "small")
     process, line = started(small, small)

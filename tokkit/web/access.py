@@ -22,6 +22,9 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts that are this machine."""
+TOO_LARGE = 413
+DISCARDED = 16
+"""Bodies of so many times the limit are read to their end, so that the client, which sends first, gets the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +41,16 @@ class Access:
 
     `key` must be in `Authorization: Bearer KEY`, or with `in_query` in the query as `token=KEY`; without one all may
     ask. `hosts` are the names by which the server may be asked, None for any. `origins` may call from a browser besides
-    pages of the server itself. `open_paths` need no key. `refusal` is the status without the right key.
+    pages of the server itself. `open_paths` need no key. `refusal` is the status without the right key. `stop` ends the
+    answers that are under way when the server is to end.
     """
 
     def __init__(
         self, app: App, *, key: str | None = None, in_query: bool = False, hosts: Sequence[str] | None = LOCAL,
         origins: Sequence[str] = (), body: int = Limits().body, open_paths: Sequence[str] = ("/health",),
-        refusal: int = 401,
+        refusal: int = 401, stop: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
+        self.stop = stop
         self._app, self._key, self._in_query = app, key, in_query
         self._hosts, self._origins = None if hosts is None else frozenset(hosts), frozenset(origins)
         self._body, self._open, self._refusal = body, frozenset(open_paths), refusal
@@ -69,6 +74,8 @@ class Access:
             self._check_key(scope, headers.get("authorization", ""))
             self._check_length(headers.get("content-length"))
         except RequestError as error:
+            if error.status == TOO_LARGE and int(headers["content-length"]) <= DISCARDED * self._body:
+                await _discard(receive, DISCARDED * self._body)
             more = {**error.headers, **(_shared(shared) if shared else {})}
             await _answer(send, error.status, error.data(), {"content-type": "application/json", **more})
             return
@@ -126,14 +133,25 @@ class Access:
             message = await receive()
             had += len(message.get("body", b""))
             if had > self._body:
+                if message.get("more_body", False):
+                    await _discard(receive, DISCARDED * self._body - had)
                 raise _too_large(self._body)
             return message
 
         return counted
 
 
+async def _discard(receive: Receive, most: int) -> None:
+    """Read a body to its end, or somewhat over `most` bytes of it."""
+    while most > 0:
+        message = await receive()
+        most -= len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return
+
+
 def _too_large(limit: int) -> RequestError:
-    return RequestError(f"the body of the request is too large; it may have {limit} bytes", status=413)
+    return RequestError(f"the body of the request is too large; it may have {limit} bytes", status=TOO_LARGE)
 
 
 def _shared(origin: str, *, preflight: bool = False) -> dict[str, str]:

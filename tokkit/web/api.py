@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Encoder = SentenceEncoder | StaticEncoder
 
 PAUSE = 0.5
-"""Seconds after which it is looked whether a client that waits for a whole answer is still there."""
+"""Seconds after which the server looks again whether the client that an answer is for is still there."""
 
 
 def model_server(
@@ -51,7 +51,7 @@ def model_server(
         raise OptionError("a server needs a model: a decoder, an encoder or both")
     chosen = Limits() if limits is None else limits
     server = _Server(generator, encoder, chosen, max_sequences, max_waiting, max_cache, threads)
-    return Access(server.application(), key=key, hosts=hosts, origins=origins, body=chosen.body)
+    return Access(server.application(), key=key, hosts=hosts, origins=origins, body=chosen.body, stop=server.stop)
 
 
 def name_of(model: TextGenerator | Encoder) -> str:
@@ -101,6 +101,11 @@ class _Server:
             for executor in (self.encoding, self.preparing):
                 executor.shutdown(wait=True, cancel_futures=True)
 
+    def stop(self) -> None:
+        """End all texts with an error, so that no client waits for the rest of one."""
+        if self.scheduler is not None:
+            self.scheduler.close()
+
     # ---- which models there are
 
     def _names(self) -> list[str]:
@@ -142,11 +147,11 @@ class _Server:
         asked = read(await request.body(), self.limits)
         generator, scheduler = self._decoder(asked.model)
         loop = asyncio.get_running_loop()
-        parts: asyncio.Queue[Part] = asyncio.Queue()
+        parts = _Parts(request)
 
         def emit(part: Part) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(parts.put_nowait, part)
+                loop.call_soon_threadsafe(parts.put, part)
 
         prompts, options = await loop.run_in_executor(self.preparing, self._prepared, generator, asked)
         until = time.monotonic() + self.limits.seconds
@@ -162,22 +167,23 @@ class _Server:
         n = len(prompts) * asked.n
         if asked.stream:
             try:
-                first = await parts.get()  # an error is then an answer with a status of its own
-                _raise(first)
+                first = await parts.next()  # an error is then an answer with a status of its own
+                if first is not None:
+                    _raise(first)
             except BaseException:
                 scheduler.cancel(jobs)
                 raise
+            if first is None:
+                scheduler.cancel(jobs)
+                return json_response({}, CLOSED)
             events = _events(answer, asked, n, jobs, first, parts, functools.partial(scheduler.cancel, jobs))
             return StreamingResponse(events, media_type="text/event-stream", headers={"cache-control": "no-cache"})
         texts = [answers.Whole() for _ in range(n)]
         try:
             while any(text.reason is None for text in texts):
-                try:
-                    part = await asyncio.wait_for(parts.get(), PAUSE)
-                except TimeoutError:
-                    if await request.is_disconnected():
-                        return json_response({}, CLOSED)
-                    continue
+                part = await parts.next()
+                if part is None:
+                    return json_response({}, CLOSED)
                 _raise(part)
                 texts[part.number].add(part)
         finally:
@@ -282,8 +288,26 @@ def _speller(generator: TextGenerator) -> Callable[[int], bytes]:
 # ---- answers
 
 
+class _Parts:
+    """The parts of an answer as they come, as long as its client waits for them."""
+
+    def __init__(self, request: Request) -> None:
+        self._request, self._queue, self._looked = request, asyncio.Queue[Part](), time.monotonic()
+        self.put = self._queue.put_nowait
+
+    async def next(self) -> Part | None:
+        """Return the next part, None if the client has gone away: this is looked for once in `PAUSE`."""
+        while True:
+            if time.monotonic() - self._looked >= PAUSE:
+                self._looked = time.monotonic()
+                if await self._request.is_disconnected():
+                    return None
+            with contextlib.suppress(TimeoutError):
+                return await asyncio.wait_for(self._queue.get(), PAUSE)
+
+
 async def _events(
-    answer: answers.Answer, asked: Asked, n: int, jobs: Sequence[Job], first: Part, parts: asyncio.Queue[Part],
+    answer: answers.Answer, asked: Asked, n: int, jobs: Sequence[Job], first: Part, parts: _Parts,
     cancel: Callable[[], None],
 ) -> AsyncIterator[bytes]:  # fmt: skip
     """Yield the events of a stream; a client that goes away ends it, and what is generated for it."""
@@ -299,7 +323,10 @@ async def _events(
                 yield answers.event(answer.part(part))
             if all(text.reason is not None for text in texts):
                 break
-            part = await parts.get()
+            following = await parts.next()
+            if following is None:
+                return
+            part = following
             if part.error is not None:
                 yield answers.event(_of(part.error).body())
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable
@@ -44,7 +45,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def run(app: Any, at: socket.socket, *, started: Callable[[], None] | None = None) -> None:
-    """Serve an application at a socket until SIGINT or SIGTERM; answers that are under way are ended."""
+    """Serve an application at a socket until SIGINT or SIGTERM; its `stop`, if it has one, ends answers under way."""
     try:
         import uvicorn
     except ImportError:
@@ -55,12 +56,17 @@ def run(app: Any, at: socket.socket, *, started: Callable[[], None] | None = Non
         h11_max_incomplete_event_size=64 << 10,
     )  # fmt: skip
     server = uvicorn.Server(config)
-    start = server.startup
+    start, shut = server.startup, server.shutdown
 
     async def startup(sockets: list[socket.socket] | None = None) -> None:
         await start(sockets=sockets)
         if started is not None:
             started()
 
-    server.startup = startup
+    async def shutdown(sockets: list[socket.socket] | None = None) -> None:
+        if stop := getattr(app, "stop", None):
+            await asyncio.to_thread(stop)  # it waits for the step of the decoder that is under way
+        await shut(sockets=sockets)
+
+    server.startup, server.shutdown = startup, shutdown
     server.run(sockets=[at])
