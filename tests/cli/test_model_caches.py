@@ -78,3 +78,12 @@ def test_a_model_that_writes_no_text_has_no_cache(run: Run) -> None:
     result = run("model", "perplexity", "nowhere", __file__, "--cache", "int4")
     assert result.exit_code == 2
     assert "'int4' is not one of 'float32', 'bfloat16', 'int8'" in result.stderr
+
+
+def test_a_prompt_on_stdin_is_utf_8(run: Run) -> None:
+    folder = generators.folder(Path("model"))
+    plain = run("model", "generate", folder, "naïve cat", "-n", 5).stdout
+    assert run("model", "generate", folder, "-", "-n", 5, input="naïve cat".encode()).stdout == plain
+    refused = run("model", "generate", folder, "-", input=b"caf\xe9")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert "standard input: byte 3 (0xe9) is not UTF-8" in refused.stderr

@@ -91,9 +91,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def random_model(name: str, folder: Path) -> Any:
+def random_model(name: str, folder: Path, **more: Any) -> Any:
     """Save a random model of transformers, and return it."""
     kind, options = CASES[name]
+    options = {**options, **more}
     config = transformers.AutoConfig.for_model(kind, **options)
     config._attn_implementation = "eager"
     torch.manual_seed(len(name))
@@ -135,6 +136,29 @@ def test_logits_and_greedy_ids_are_those_of_transformers(name: str, tmp_path: Pa
     cache = decoder.cache()
     new, last = [], ids[:5]
     for _ in range(n):
+        last = decoder.logits(decoder([last], [cache])[-1:]).argmax(-1)
+        new.append(int(last[0]))
+    assert new == generated
+
+
+@pytest.mark.parametrize("factor", [2.0, 4.0])
+def test_a_base_that_grows_with_the_text_reaches_beyond_the_positions_stated(factor: float, tmp_path: Path) -> None:
+    rope = {"rope_type": "dynamic", "factor": factor, "rope_theta": 10000.0, "original_max_position_embeddings": 8}
+    model = random_model("llama", tmp_path, max_position_embeddings=16, rope_parameters=rope)
+    spec = decoder_families.read(json.loads((tmp_path / "config.json").read_text()))
+    assert spec.max_length == 16 * factor
+    decoder, ids = ours(tmp_path), np.random.default_rng(0).integers(3, 97, int(16 * factor))
+    for n in (12, 16, 17, len(ids)):
+        with torch.no_grad():
+            expected = model(torch.tensor(ids[:n])[None]).logits[0].numpy()
+        made = decoder.logits(decoder([ids[:n]], [decoder.cache()]))
+        np.testing.assert_allclose(made, expected, atol=1e-4 * max(1.0, float(np.abs(expected).max()) / 5))
+    with torch.no_grad():  # keys that a cache holds keep the angles of their time
+        generated = model.generate(
+            torch.tensor(ids[:5])[None], max_new_tokens=len(ids) - 5, do_sample=False, eos_token_id=None, pad_token_id=0
+        )[0, 5:].tolist()
+    cache, new, last = decoder.cache(), [], ids[:5]
+    for _ in range(len(ids) - 5):
         last = decoder.logits(decoder([last], [cache])[-1:]).argmax(-1)
         new.append(int(last[0]))
     assert new == generated

@@ -345,3 +345,5 @@ def test_one_text_gives_one_vector(tmp_path: Path) -> None:
 def test_a_name_alone_is_one_of_sentence_transformers() -> None:
     with pytest.raises(DownloadError, match="sentence-transformers/all-MiniLM-L6-v2"):
         pipeline.load("all-MiniLM-L6-v2")
+    with pytest.raises(DownloadError, match=r"no-such is not a folder, and .* give the path of a folder"):
+        pipeline.load("no-such")

@@ -26,6 +26,17 @@ def stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
+def argument(text: str) -> str:
+    """Return the text of an argument: that of standard input for "-", which must be UTF-8, else CorpusError."""
+    if text != STDIN:
+        return text
+    data = stdin().read()
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"standard input: byte {error.start} (0x{data[error.start]:02x}) is not UTF-8") from None
+
+
 def load(path: str, pattern: str | None = None) -> Tokenizer:
     """Load a tokenizer; every command does this before other work, so that a wrong path fails at once."""
     from tokkit.loading import load

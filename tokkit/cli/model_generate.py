@@ -144,7 +144,7 @@ def generate(
     from tokkit.cli.models import load_generator
     from tokkit.cli.output import put_part, say, say_json
 
-    text = inputs.stdin().read().decode("utf-8") if prompt == "-" else prompt
+    text = inputs.argument(prompt)
     causal = prompt_cache is not None
     loaded = load_generator(model, causal=causal, precision=precision, download=download, cache=cache)
     chosen = taken(_drafted(chosen, precision=precision, download=download))

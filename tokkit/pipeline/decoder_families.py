@@ -264,6 +264,8 @@ def read_as(family: Family, config: Mapping[str, Any], dtype: str = "float32") -
         raise
     except TokkitError as error:
         raise FormatError(f"the sizes do not go together: {error}") from None
+    if rope is not None and rope.scaling == "dynamic":  # positions end where its base was scaled for
+        max_length = int(max_length * rope.factor)
     return DecoderSpec(family=family, config=made, max_length=max_length)
 
 

@@ -56,6 +56,8 @@ def _rope(
     part = stated.get("partial_rotary_factor", config.get("partial_rotary_factor", config.get("rotary_pct", share)))
     rotary = int(head_dim * _number(part, f"{path}.partial_rotary_factor"))
     original = stated.get("original_max_position_embeddings", config.get("original_max_position_embeddings"))
+    if kind == "dynamic":  # which transformers measures by the positions of the model, whatever else is stated
+        original = max_length
     options: dict[str, Any] = {}
     if "long_factor" in stated:  # Phi-3's older files call it yarn
         return RopeConfig(head_dim=head_dim, base=_base(stated, path, config), rotary_dim=rotary,

@@ -194,7 +194,7 @@ def found(path_or_name: str | os.PathLike[str], *, download: bool = False) -> st
     if isinstance(path_or_name, str) and not os.path.exists(path_or_name):
         from tokkit.registry import hub, hub_models
 
-        name = path_or_name if "/" in path_or_name else f"sentence-transformers/{path_or_name}"
+        name = path_or_name if "/" in path_or_name else f"{hub_models.OWNER}/{path_or_name}"
         if hub.is_name(name) and "\\" not in name:
-            return hub_models.find(name, download=download)
+            return hub_models.find(path_or_name, download=download)
     return path_or_name

@@ -13,7 +13,11 @@ PATTERNS = ["*.json", "*/config.json", "vocab.txt", "merges.txt", "*.model", "*.
 """Files of a model to download: no pickles, and no weights for other programs."""
 
 
-def find(name: str, *, download: bool = False) -> str:
+OWNER = "sentence-transformers"
+"""Whose model a name without an owner is."""
+
+
+def find(given: str, *, download: bool = False) -> str:
     """Return the folder of a hub's model in the cache; with `download`, missing files are downloaded.
 
     DownloadError if it is missing, cannot be downloaded, or TOKKIT_OFFLINE forbids it.
@@ -21,6 +25,7 @@ def find(name: str, *, download: bool = False) -> str:
     from tokkit.registry import hub
     from tokkit.registry.download import refuse_offline
 
+    name = given if "/" in given else f"{OWNER}/{given}"
     huggingface_hub = hub.library(name, "folder")
     repo, _, revision = name.partition("@")
     if download:
@@ -34,4 +39,9 @@ def find(name: str, *, download: bool = False) -> str:
         if (found := hub.cached(huggingface_hub, repo, file, revision or None)) is not None:
             return str(Path(found).parent)
     how = "--download, or load(name, download=True)"
+    if name != given:
+        raise DownloadError(
+            f"{given} is not a folder, and {name} is not in the hub's cache; give the path of a folder, or the name "
+            f"with its owner, which {how} gets"
+        )
     raise DownloadError(f"{name} is neither a folder nor in the hub's cache; {how} gets it")
