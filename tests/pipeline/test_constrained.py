@@ -83,7 +83,7 @@ def test_grammars_compiled_before_are_taken_too(model: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"regex": "a", "choices": ["b"]}, "choices and regex say what the text must look like"),
+        ({"regex": "a", "choices": ["b"]}, "choices and regex each set the form of the text"),
         ({"grammar": "a"}, "grammar is 'a'; it must be one of tokkit.grammars"),
         ({"grammar": Regex("a").compile(tokkit.train(iter(["ab"]), vocab_size=257))}, "for another tokenizer"),
         ({"regex": "("}, "unbalanced"),

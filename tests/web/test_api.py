@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,7 +19,7 @@ from asgi import Reply, call, running
 from extras import extra
 from tokkit import pipeline
 from tokkit.errors import OptionError
-from tokkit.web import Limits, api, model_server, scheduler
+from tokkit.web import Limits, model_server
 from tokkit.web.running import bound
 
 extra("starlette")
@@ -213,58 +211,6 @@ def test_a_server_may_have_one_model(generator: Any, encoder: Any) -> None:
     assert asyncio.run(status(model_server(None, encoder), "/v1/completions")) == 400  # of the body: input
     with pytest.raises(OptionError, match="a server needs a model"):
         model_server()
-
-
-@pytest.mark.parametrize("stream", [True, False])
-def test_what_is_written_for_a_client_that_goes_away_ends(generator: Any, stream: bool) -> None:
-    body = {"prompt": "the", "max_tokens": 400, "logit_bias": {"300": -1000}, "stream": stream}
-
-    async def main() -> None:
-        app = model_server(generator, max_sequences=1)
-        async with running(app):
-            leaving = asyncio.create_task(call(app, "/v1/completions", body, leave_after=3 if stream else None))
-            if not stream:
-                await asyncio.sleep(0.05)
-                leaving.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await leaving
-            # There is one place, which the next request gets.
-            reply = await call(app, "/v1/completions", {"prompt": "the", "max_tokens": 1})
-            assert reply.status == 200
-            assert (await call(app, "/health")).json["running"] == 0
-
-    asyncio.run(main())
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("waits", [False, True])
-def test_what_a_client_that_has_gone_away_asked_for_ends(
-    generator: Any, monkeypatch: pytest.MonkeyPatch, *, stream: bool, waits: bool
-) -> None:
-    """It goes away while a text is written for it, or while it waits for its turn."""
-    step = scheduler.Scheduler._step
-    monkeypatch.setattr(scheduler.Scheduler, "_step", lambda self: (time.sleep(0.02), step(self))[1])
-    monkeypatch.setattr(api, "PAUSE", 0.05)
-    body = {"prompt": "the", "max_tokens": 400, "logit_bias": {"300": -1000}, "stream": stream}
-
-    async def main() -> None:
-        app = model_server(generator, max_sequences=1)
-        async with running(app):
-            first = asyncio.create_task(call(app, "/v1/completions", body)) if waits else None
-            await asyncio.sleep(0.2)
-            reply = await asyncio.wait_for(call(app, "/v1/completions", body, leave_after=0), 5)  # 400 steps are 8 s
-            assert reply.status == (200 if stream and not waits else 499)
-            left = [1, 0] if waits else [0, 0]
-            for _ in range(100):  # the next step of the decoder sees to it
-                told = (await call(app, "/health")).json
-                if [told["running"], told["waiting"]] == left:
-                    break
-                await asyncio.sleep(0.02)
-            assert [told["running"], told["waiting"]] == left
-            if first is not None:
-                first.cancel()
-
-    asyncio.run(main())
 
 
 def test_many_clients_at_once_get_their_own_texts(generator: Any) -> None:

@@ -1,4 +1,4 @@
-"""Grammars: regular expressions, JSON schemas and choices → which tokens may come next at each place of a text.
+"""Grammars: regular expressions, JSON schemas and choices → the tokens that may come next in a text.
 
 Begin with grammar.py, what a user makes, and compiled.py, what follows a text. network.py makes automata of rules, and
 _core/csrc/grammars runs them along the bytes of all tokens.

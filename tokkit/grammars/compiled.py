@@ -1,4 +1,4 @@
-"""`CompiledGrammar` and `GrammarConstraint`: a grammar over the tokens of a tokenizer, and a place in a text."""
+"""`CompiledGrammar` and `GrammarConstraint`: a grammar over the tokens of a tokenizer, and its state in one text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SHOWN = 60
 
 
 class CompiledGrammar:
-    """A grammar for one tokenizer. It keeps which tokens each place allows, so that a place is computed once.
+    """A grammar compiled for one tokenizer. It keeps the mask of each state that a text has come to.
 
-    What it keeps is bounded by the limit `grammar_bytes` that applied when it was made. Threads may share it.
+    The limit `grammar_bytes` at the time of compiling bounds the memory for them. Threads may share it.
     """
 
     def __init__(self, rules: Rules, tokens: TokenSpellings) -> None:
@@ -38,12 +38,12 @@ class CompiledGrammar:
         )  # fmt: skip
 
     def start(self) -> GrammarConstraint:
-        """Return the place at the start of a text."""
+        """Return the constraint of a new text."""
         return GrammarConstraint(self, self._machine.cursor(), [])
 
     @property
     def n_bytes(self) -> int:
-        """How many bytes the places known so far take."""
+        """Bytes of memory for states and masks so far."""
         return self._machine.n_bytes
 
     def __repr__(self) -> str:
@@ -51,10 +51,9 @@ class CompiledGrammar:
 
 
 class GrammarConstraint:
-    """A place in a text that follows a grammar: which tokens may come next. `CompiledGrammar.start` makes it.
+    """The state of one text under a grammar: which tokens may come next. `CompiledGrammar.start` makes it.
 
-    `allowed` are tokens after which the text can still be completed, byte by byte if need be. Bytes of a character may
-    be spread over tokens.
+    A token is allowed if the text can still be completed after it. A token may end inside a character.
     """
 
     __slots__ = ("_compiled", "_cursor", "_ids")
@@ -64,33 +63,33 @@ class GrammarConstraint:
 
     @property
     def finished(self) -> bool:
-        """Whether the text so far is whole: it may end here."""
+        """Whether the text is complete and may end here."""
         return self._cursor.accepts
 
     def allowed(self) -> NDArray[np.uint32]:
-        """Return which ids may come next: uint32 words, bit i % 32 of word i // 32 for id i. None end a text.
+        """Return the ids that may come next as bits: uint32 words, bit i % 32 of word i // 32 for id i.
 
-        GrammarError if no id may come next and the text is not whole.
+        Ids that end a text are not among them. GrammarError if there are none and the text is not complete.
         """
         try:
             words = self._cursor.allowed()
         except OverflowError:
             self._too_large()
         if not words.any() and not self.finished:
-            raise GrammarError(f"no token of the vocabulary can follow {self._shown()}, where the text is not whole")
+            raise GrammarError(f"no token of the vocabulary can follow {self._shown()}, and the text is not complete")
         return words
 
     def allowed_ids(self) -> NDArray[np.int64]:
-        """Return the ids that may come next, rising."""
+        """Return the ids that may come next, in ascending order."""
         bits = np.unpackbits(self.allowed().view(np.uint8), bitorder="little")
         return np.flatnonzero(bits)
 
     def mask(self, logits: Floats) -> None:
-        """Set logits (vocab_size), float32, of ids that may not come next to -infinity, those that end a text too."""
+        """Set the logits (vocab_size), float32, of all other ids to -infinity, also of those that end a text."""
         mask_logits(logits, self.allowed())
 
     def advance(self, id_: int) -> None:
-        """Take the id that came next; GrammarError for one that is not allowed, and the place stays what it was."""
+        """Go on by the id that came next. One that is not allowed raises GrammarError and changes nothing."""
         tokens = self._compiled.tokens
         if not 0 <= id_ < len(tokens.inside):
             raise GrammarError(f"no token has the id {id_}; ids run from 0 to {len(tokens.inside) - 1}")
@@ -106,7 +105,7 @@ class GrammarConstraint:
         self._ids.append(id_)
 
     def copy(self) -> GrammarConstraint:
-        """Return a state of its own at the same place."""
+        """Return an independent constraint in the same state."""
         return GrammarConstraint(self._compiled, self._cursor.copy(), list(self._ids))
 
     def _shown(self) -> str:

@@ -1,4 +1,4 @@
-"""`Grammar` and its simple kinds: what text must look like, as a regular expression or a list of choices."""
+"""`Grammar`, the form that a text must have, and two of its kinds: `Regex` and `Choice`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Grammar(ABC):
-    """What text must look like. `compile` makes it of use for a tokenizer."""
+    """The form that a text must have. Compile it for a tokenizer to use it."""
 
     @abstractmethod
     def rules(self) -> Rules:
@@ -57,7 +57,7 @@ class Regex(Grammar):
 
 
 class Choice(Grammar):
-    """One of some texts.
+    """One of several given texts.
 
     >>> Choice(["yes", "no"])
     Choice(['yes', 'no'])

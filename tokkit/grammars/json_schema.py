@@ -1,4 +1,4 @@
-"""`Json` and `JsonSchema`: JSON texts, any or those that a schema describes, as grammars."""
+"""`Json` and `JsonSchema`: the grammars of any JSON value, and of the values that satisfy a schema."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tokkit.grammars.string_formats import FORMATS
 
 
 class Json(Grammar):
-    """Any JSON value, as a text that begins and ends with it.
+    """Any JSON value, without white space before or after it.
 
     `whitespace` is what stands between its parts: "flexible" (any), "compact" (none), or "spaced" (one space after each
     comma and colon, as Python's json.dumps writes).
@@ -37,7 +37,7 @@ class Json(Grammar):
 
 
 class JsonSchema(Grammar):
-    """JSON that a schema describes (draft 2020-12; docs/how-to/constrain.md lists the keywords).
+    """JSON that satisfies a schema (draft 2020-12; docs/how-to/constrain.md lists the keywords).
 
     `schema` is a mapping, a bool or JSON text. Members of objects come in the order of `properties`, others after them.
     `oneOf` is read as `anyOf`. A schema without a type has the one type that its keywords are for. What is not

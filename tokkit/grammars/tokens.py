@@ -21,11 +21,12 @@ LENGTHS = ((0, 0x7F), (0x80, 0x7FF), (0x800, 0xFFFF), (0x10000, LIMIT - 1))
 
 
 class TokenSpellings:
-    """What grammars need of a tokenizer, made once for all of them; grammars take it in place of the tokenizer.
+    """The bytes of each token of a tokenizer, in the form that grammars use.
 
-    Bytes are those that decoding adds in the middle of a text, and for the first token of a text those that it begins
-    with: SentencePiece drops a space there. Special tokens are never allowed, and neither are tokens without bytes.
-    GrammarError for a tokenizer whose decoder makes a token's text depend on what comes after it.
+    `Grammar.compile` takes it in place of the tokenizer; make it once for many grammars. The bytes are those that
+    decoding adds. Of the first token of a text these may differ: SentencePiece drops a space there. Special tokens and
+    tokens without bytes are never allowed. GrammarError for a tokenizer whose decoder makes the text of a token depend
+    on the next one.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:

@@ -1,4 +1,4 @@
-"""Beam search: the most probable continuations of prompts, several at a time for each of them."""
+"""Beam search: the most probable continuations of several prompts, side by side."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tokkit.pipeline.generation_options import GenerationOptions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hypothesis:
-    """A text that the search goes on with, or has finished with a `reason`."""
+    """A beam of the search, running or finished with a `reason`."""
 
     chooser: Chooser
     ids: list[int]
@@ -32,7 +32,7 @@ class Hypothesis:
 class BeamSearch:
     """The beams of one text that has not begun: `best` are those that are finished, the best first.
 
-    `stopped(ids)` says whether ids end a text for another reason than its `ending` has.
+    `stopped(ids)` says whether ids end a text for a reason that its `ending` does not have.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class BeamSearch:
         return self._caches
 
     def step(self, logits: Floats) -> None:
-        """Go one token further with the logits (beams, vocab_size) after what was pending, which are changed."""
+        """Go on by one token, given the logits (beams, vocab_size) after the pending ids; they are overwritten."""
         n, ending = self._options.num_beams, self._ending
         if self._scratch.shape != logits.shape:  # kept: fresh memory for each step would cost more than the sums
             self._scratch = np.empty(logits.shape, dtype=np.float32)
@@ -109,7 +109,7 @@ class BeamSearch:
         return Hypothesis(chooser, ids, total, [*before.logprobs, log_prob], reason)
 
     def _settled(self) -> bool:
-        """Whether no running beam can be better than those that are finished, or need be."""
+        """Return whether the search is over: no running beam can or need become better than the finished ones."""
         options = self._options
         if len(self.best) < options.num_beams:
             return False

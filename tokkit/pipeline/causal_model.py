@@ -1,4 +1,4 @@
-"""`CausalModel`: a decoder with its tokenizer, and what it thinks of a text: logits, scores, states, attention."""
+"""`CausalModel`: a decoder with its tokenizer; logits, scores, hidden states and attention of a text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PART = 512
 
 @dataclass(frozen=True, slots=True)
 class NextToken:
-    """One of the next tokens that a model thinks possible."""
+    """One of the most probable next tokens."""
 
     token: str
     id: int
@@ -39,7 +39,7 @@ class NextToken:
 class CausalModel:
     """A causal language model and its tokenizer. Immutable; calls from several threads are safe.
 
-    `max_length` is how many tokens it has positions for.
+    `max_length` is the number of tokens that it has positions for.
     """
 
     def __init__(self, folder: Path, tokenizer: Tokenizer, decoder: TextDecoder, *, max_length: int) -> None:
@@ -73,14 +73,14 @@ class CausalModel:
         return made[0] if last else made
 
     def hidden_states(self, text: str | ArrayLike, *, threads: int | None = None) -> Floats:
-        """Return (n_layers + 1, T, dim) for a text or ids: what the first layer reads, and what each layer leaves."""
+        """Return (n_layers + 1, T, dim) for a text or ids: the first layer's input, and the output of each layer."""
         with generation.threads(threads):
             return decoder_states.hidden_states(self.decoder, self._checked_length(text))
 
     def attention(
         self, text: str | ArrayLike, *, layers: Sequence[int] | None = None, threads: int | None = None
     ) -> Attention:
-        """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
+        """Return (tokens, weights (layers, n_heads, T, T)): the attention of each token, in these layers or in all.
 
         Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them, and so does a notebook.
         """
@@ -93,15 +93,15 @@ class CausalModel:
         return Attention([self.tokenizer.decode([id_]) for id_ in ids.tolist()], weights)
 
     def lens(self, text: str | ArrayLike, k: int = 3) -> list[list[NextToken]]:
-        """Return, for what the first layer reads and what each layer leaves, the k tokens that the head makes of it.
+        """Return the k tokens that the head predicts from the input of the first layer and the output of each layer.
 
-        This is the logit lens: how the next token comes about from layer to layer. The last are those of `next_tokens`.
+        This is the logit lens. The last entry is that of `next_tokens`.
         """
         states = np.ascontiguousarray(self.hidden_states(text)[:, -1])
         return [self._best(row, k) for row in self.decoder.head_of(states)]
 
     def next_tokens(self, text: str | ArrayLike, k: int = 10) -> list[NextToken]:
-        """Return the k tokens that most probably follow a text, the most probable first."""
+        """Return the k most probable next tokens of a text, the most probable first."""
         return self._best(self.logits(text, last=True), k)
 
     def _best(self, logits: Floats, k: int) -> list[NextToken]:

@@ -1,4 +1,4 @@
-"""The options regex, schema, choices and grammar of a generation: what its text must look like, as a constraint."""
+"""Turns the options `regex`, `schema`, `choices` and `grammar` of a generation into a constraint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS: dict[str, Callable[[Any], Grammar]] = {"regex": Regex, "schema": JsonSche
 
 
 class Constraints:
-    """Makes constraints of options for the tokens of one tokenizer, and keeps the grammars that it compiled last."""
+    """Makes constraints from options for one tokenizer, and keeps the grammars that were compiled last."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -31,7 +31,7 @@ class Constraints:
         return TokenSpellings(self._tokenizer)
 
     def of(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return options with the constraint that `regex`, `schema`, `choices` or `grammar` asks for, in its place."""
+        """Return options in which a constraint replaces `regex`, `schema`, `choices` or `grammar`."""
         made = dict(options)
         asked = {name: made.pop(name) for name in (*KINDS, "grammar") if name in made}
         asked = {name: value for name, value in asked.items() if value is not None}
@@ -39,7 +39,7 @@ class Constraints:
             return made
         names = sorted([*asked, *(["constraint"] if made.get("constraint") is not None else [])])
         if len(names) > 1:
-            raise OptionError(f"{' and '.join(names)} say what the text must look like; give one of them")
+            raise OptionError(f"{' and '.join(names)} each set the form of the text; give one of them")
         [(name, value)] = asked.items()
         made["constraint"] = self._compiled(name, value).start()
         return made

@@ -1,4 +1,4 @@
-"""Generates several texts side by side: each step goes a token further in every text that has not ended, or more."""
+"""Generates several texts side by side: each step adds a token, or several accepted ones, to every text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tokkit.pipeline.stopping import StoppedText
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """When texts end: after `max_new_tokens`, at one of `eos_ids`, or at a time (monotonic)."""
+    """When a text ends: after `max_new_tokens`, at one of `eos_ids`, or at a time of `time.monotonic`."""
 
     max_new_tokens: int
     eos_ids: Collection[int]
@@ -35,14 +35,14 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class ContextShift:
-    """Leaves out the older half of what comes after the first `keep` tokens where a cache would exceed `most`."""
+    """Drops the older half of a cache, without its first `keep` tokens, when it would exceed `most` tokens."""
 
     config: DecoderConfig
     keep: int
     most: int
 
     def make_room(self, cache: DecoderCache, n: int) -> bool:
-        """Make room for n tokens more; return whether some were left out."""
+        """Make room for n more tokens; return whether tokens were dropped."""
         over = cache.length + n - self.most
         if over <= 0:
             return False
@@ -53,10 +53,10 @@ class ContextShift:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Text:
-    """One text that is being generated: its choices, its state, and what has come of it.
+    """One text that is being generated: its options, its state, and its tokens so far.
 
-    `pending` ids are to be read before the next choice: the prompt at first, then the last token. `forks` are other
-    texts of the same prompt, which begin where it has been read. `writer` makes text of the ids.
+    `pending` ids are read before the next token is chosen: first the prompt, then the last token. `forks` are other
+    texts with the same prompt, which start when it has been read. `writer` decodes ids to text.
     """
 
     cache: DecoderCache
@@ -73,7 +73,7 @@ class Text:
     at_end: Callable[[Text], None] | None = None
     shift: ContextShift | None = None
     is_whole: bool = True
-    """Whether the cache has read all that came before, and nothing was left out."""
+    """Whether the cache holds the whole text, and no token was dropped."""
     ids: list[int] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
@@ -87,19 +87,19 @@ class Text:
         return [*self.prompt.tolist(), *self.ids][: self.cache.length]
 
     def make_room(self, n: int) -> None:
-        """See to it that n ids more can be read."""
+        """Make room for n more ids in the cache."""
         if self.shift is not None and self.shift.make_room(self.cache, n):
             self.is_whole = False
 
     def proposed(self) -> Proposal:
-        """Return ids to read with what is pending, of which those that are chosen need not be read again."""
+        """Return proposed ids to read together with the pending ones (speculative decoding)."""
         most = self.ending.max_new_tokens - len(self.ids) - 1
         if self.proposer is None or not self.ids or most < 1:
             return Proposal()
         return self.proposer.propose(self.chooser, most)
 
     def choose_all(self, logits: Floats, proposal: Proposal) -> None:
-        """Choose ids for logits (1 + proposed, vocab_size) up to the first that was not proposed."""
+        """Choose ids for logits (1 + proposed, vocab_size), up to the first that differs from the proposal."""
         n, before = len(proposal.ids), self.cache.length - len(proposal.ids)
         accepted = 0
         try:
@@ -150,9 +150,9 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a step added to a text: new ids, and the part of the text that is certain by now.
+    """What a step added to a text: its new ids, and the part of the text that can no longer change.
 
-    `error` is why no token could be chosen: all are excluded. The text has then ended, and others go on.
+    `error` says that no token could be chosen because all are excluded. That text has ended; others continue.
     """
 
     text: Text
@@ -162,10 +162,10 @@ class Event:
 
 
 class Batch:
-    """Texts that are decoded side by side. They may come and go between steps; those that end leave by themselves.
+    """Texts that are decoded side by side. Add and remove them between steps; texts that end are removed.
 
-    A step reads at most `most_read` tokens of one text (all if None), so that a long prompt that joins does not hold up
-    the others for long: it takes several steps then, in which it has no event.
+    A step reads at most `most_read` tokens of one text (all if None), so that a long prompt does not delay the others.
+    It takes several steps then, in which its text has no event.
     """
 
     def __init__(self, decoder: TextDecoder, texts: Iterable[Text] = (), *, most_read: int | None = None) -> None:
@@ -176,17 +176,17 @@ class Batch:
         return len(self._texts)
 
     def add(self, text: Text) -> None:
-        """Let a text take part from the next step on; its forks join when its prompt has been read."""
+        """Add a text from the next step on; its forks join when its prompt has been read."""
         self._texts.append(text)
 
     def remove(self, text: Text) -> None:
-        """Leave a text out from the next step on, ended or not, and its forks if they have not joined."""
+        """Remove a text before the next step, and its forks if they have not joined."""
         self._texts = [other for other in self._texts if other is not text]
 
     def step(self) -> list[Event]:
-        """Read what is pending of all texts, choose a token of each, and return what each of them got.
+        """Read the pending ids of all texts, choose a token for each, and return the events.
 
-        An id outside the table raises IndexError, and all is as it was.
+        An id outside the table raises IndexError and changes nothing.
         """
         texts = list(self._texts)
         if not texts:
@@ -211,7 +211,7 @@ class Batch:
         return Event(text, text.ids[n_ids:], "".join(text.parts[n_parts:]))
 
     def _read(self, texts: Sequence[Text]) -> list[tuple[Text, Floats, Proposal]]:
-        """Return the texts of which all has been read, with logits (1 + proposed, vocab_size) and what was proposed."""
+        """Return the texts that are read to their end, their logits (1 + proposed, vocab_size) and proposals."""
         proposals = [text.proposed() for text in texts]
         new = [
             np.concatenate([text.pending[: self._most_read], np.array(proposal.ids, dtype=np.int64)])
@@ -242,12 +242,12 @@ class Batch:
 
 
 def threads(n: int | None) -> AbstractContextManager[None]:
-    """Return a block in which calls use n threads; None leaves their number as it is."""
+    """Return a context in which calls use n threads; None changes nothing."""
     return _Threads(n)
 
 
 class _Threads(AbstractContextManager[None]):
-    """May be entered again and again, unlike what a generator makes."""
+    """A context manager that can be entered again and again, unlike one made from a generator."""
 
     def __init__(self, n: int | None) -> None:
         self._n, self._inside = n, ExitStack()
@@ -261,7 +261,7 @@ class _Threads(AbstractContextManager[None]):
 
 
 def checked(decoder: TextDecoder, logits: Floats, ids: Sequence[NDArray[np.int64]]) -> Floats:
-    """Return logits that are numbers; FormatError names the first layer that gives something else."""
+    """Return the logits if they are finite; FormatError names the first layer that gives NaN or infinity."""
     if np.isfinite(logits.max(-1)).all():
         return logits
     layers = decoder.config.layers

@@ -42,29 +42,30 @@ class HeldCaches(Protocol):
 class GenerationOptions:
     """Options of `TextGenerator.generate_all` and of the methods beside it.
 
-    `sampling` says how a token is chosen; its options may be given by their own names in the methods.
+    `sampling` says how a token is chosen. The methods also take its options by their own names.
 
-    - When a text ends: after `max_new_tokens`, before the first string of `stop`, which may reach over several tokens,
-      after `max_time` seconds.
-    - `n` texts are made for each prompt; one `seed` gives the same ones whatever else is generated with them.
-    - `logprobs` keeps the log-probability of each token, and `top_logprobs` is how many alternatives are kept of each.
-    - A prompt that is longer than the model's positions raises OptionError; with `truncate` its end is taken.
+    - A text ends after `max_new_tokens`, before the first occurrence of a string of `stop`, which may span several
+      tokens, or after `max_time` seconds.
+    - `n` texts are generated for each prompt. A `seed` gives the same texts whatever else is generated beside them.
+    - `logprobs` keeps the log-probability of each token; `top_logprobs` is the number of alternatives kept for each.
+    - A prompt that is longer than the model's context raises OptionError. With `truncate` its end is used.
     - `callback(ids so far, logits)` returns the logits to choose from.
-    - `constraint`, to begin with, is copied for each text. `force_words`, strings or sequences of ids, come in each
-      text, where the model likes, at its end at the latest; of a list of them in place of one, one of these comes. They
-      are a constraint too.
-    - `held_caches` have beginnings of prompts that were read before, and get the caches of texts that end:
-      `PromptCache` is such.
-    - With `context_shift` a text goes on where the model has no more positions: the older half of what comes after the
-      first `context_shift` tokens is left out. What is generated then is not the same as without a limit.
-    - `num_beams` above 1 searches the most probable texts with so many beams and returns the n best; there is nothing
-      to draw then, and nothing to stream. The score of a text is the sum of its log-probabilities by its length to the
-      power of `length_penalty`. `early_stopping` True ends when `num_beams` texts are finished; False when no other can
-      be better at its length of then; "never" when none can be better at any length.
-    - `draft`, a smaller model of the same tokenizer, or `prompt_lookup` N proposes tokens that the model then reads at
-      once; look-up proposes at most N, which came after the last ones earlier in the text. Greedy texts are the same
-      without, and so are those drawn with `prompt_lookup`; those drawn with a `draft` have the same distribution.
-    - `threads` are used by the core.
+    - `constraint` is the form of the text; each text gets a copy. `force_words` are strings, or sequences of ids, that
+      must occur in each text: where the model puts them, or at the end. In place of one, a list of alternatives may be
+      given, of which one must occur. There can be only one of the two.
+    - `held_caches` keeps the caches of texts that end, and provides them for prompts that begin alike; see
+      `PromptCache`.
+    - With `context_shift` a text continues beyond the model's last position: the first `context_shift` tokens stay, and
+      the older half of the others is dropped. A model with a larger context would write another text.
+    - `num_beams` above 1 is beam search with so many beams, which returns the n best texts. Nothing is drawn or
+      streamed then. The score of a text is the sum of its log-probabilities divided by its length to the power of
+      `length_penalty`. With `early_stopping` True the search ends when `num_beams` texts are finished; with False when
+      no running beam can become better at its present length; with "never" when none can at any length.
+    - `draft`, a smaller model of the same tokenizer, or `prompt_lookup` proposes tokens that the model then reads
+      together (speculative decoding). `prompt_lookup` N proposes up to N tokens that followed the last tokens of the
+      text earlier in it. Greedy texts do not change, and neither do those drawn with `prompt_lookup`. Those drawn with
+      a `draft` have the same distribution.
+    - `threads` is the number of threads of the core.
 
     Values that cannot work raise OptionError.
     """

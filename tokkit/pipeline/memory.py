@@ -1,4 +1,4 @@
-"""How much memory a model and its caches take, said before it is taken."""
+"""Estimates the memory of a model and its caches, before it is allocated."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ GROUPS = (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """What a model takes: `weights` in bytes, and what a cache of some tokens takes besides.
+    """The memory of a model: `weights` in bytes, and that of a cache for some tokens.
 
-    Files of weights are mapped: what is read of them while a model is loaded can be taken back, and does not count.
+    Files of weights are mapped. Their pages can be given back after loading, and do not count.
     """
 
     weights: int
@@ -30,7 +30,7 @@ class MemoryEstimate:
     cache_dtype: str
 
     def cache(self, tokens: int) -> int:
-        """Return the bytes of a cache for so many tokens."""
+        """Return the bytes of a cache for this number of tokens."""
         return cache_bytes(self.config, self.cache_dtype, tokens)
 
     @property
@@ -43,16 +43,16 @@ class MemoryEstimate:
 
 
 def cache_bytes(config: DecoderConfig, dtype: str, tokens: int) -> int:
-    """Return the bytes of a cache for so many tokens."""
+    """Return the bytes of a cache for this number of tokens."""
     c = config.layers
     windows = config.windows or (None,) * c.n_layers
     return sum(layer_bytes(c.kv_heads, c.head_size, dtype=dtype, windows=windows, tokens=tokens))
 
 
 def estimate(config: DecoderConfig, *, cache_dtype: str = "float32") -> MemoryEstimate:
-    """Return what a model of a configuration takes: all matrices at the precision of its layers, the rest as float32.
+    """Return the memory of a model: all matrices at the precision of its layers, the rest as float32.
 
-    The head counts as a matrix of its own, since it is packed where the table of tokens is mapped too.
+    The head counts as a matrix of its own, because it is packed even if the table of tokens is mapped.
     """
     shapes = config.shapes()
     by = BYTES.get(config.layers.dtype, BYTES["float32"])
@@ -72,7 +72,7 @@ def _product(shape: tuple[int, ...]) -> int:
 
 
 def available() -> int | None:
-    """Return the bytes of memory that can still be taken: of the machine, or of the container; None if unknown."""
+    """Return the available bytes of memory of the machine or of the container; None if unknown."""
     known = []
     try:
         for line in Path(MEMINFO).read_text(encoding="ascii").splitlines():
@@ -89,14 +89,14 @@ def available() -> int | None:
 
 
 def check_model(config: DecoderConfig, where: str) -> MemoryEstimate:
-    """Return what a model takes; OptionError if there is less memory than its weights need."""
+    """Return the memory of a model; OptionError if its weights need more than is available."""
     made = estimate(config)
     check_weights(made.weights, f"at {config.layers.dtype}", where)
     return made
 
 
 def check_weights(n: int, how: str, where: str) -> None:
-    """OptionError if there is less memory than weights of `n` bytes need; `how` says of what kind they are."""
+    """Raise OptionError if weights of `n` bytes need more memory than is available; `how` names their precision."""
     free = available()
     if free is not None and n > free:
         raise OptionError(
@@ -106,7 +106,7 @@ def check_weights(n: int, how: str, where: str) -> None:
 
 
 def check_cache(decoder: TextDecoder, tokens: int, *, texts: int = 1) -> None:
-    """OptionError if there is less memory than the caches of some texts of so many tokens need."""
+    """Raise OptionError if the caches of this number of texts and tokens need more memory than is available."""
     needed = cache_bytes(decoder.config, decoder.cache_dtype, tokens) * texts
     # What a small cache takes is not worth a look at the system.
     if needed < SMALL:
@@ -124,7 +124,7 @@ SMALL = 64 << 20
 
 
 def shown(n: int) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes with a unit.
 
     >>> shown(1536), shown(5 << 30)
     ('1.5 KiB', '5.0 GiB')

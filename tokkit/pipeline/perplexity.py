@@ -23,7 +23,7 @@ WINDOW = 1024
 
 @dataclass(frozen=True, slots=True)
 class TextScore:
-    """The ids (T) of a text and their log-probabilities (T - 1): of all but the first, which nothing comes before."""
+    """The ids (T) of a text, and the log-probabilities (T - 1) of all but the first."""
 
     ids: NDArray[np.int64]
     logprobs: NDArray[np.float64]
@@ -45,9 +45,9 @@ def text_score(
 ) -> TextScore:
     """Return how well a model predicts a text.
 
-    Each prediction sees at most `window` tokens (1,024, or the model's positions if these are fewer). Windows begin
-    `stride` tokens (half of a window) after one another, and of each but the first only the tokens that the one before
-    it did not have are counted: they see at least window - stride tokens. A stride of 1 is exact, and slow.
+    The text is read in windows of at most `window` tokens (1,024, or the model's positions if these are fewer). Each
+    window begins `stride` tokens after the previous one (half of a window), and only its new tokens are counted, which
+    see at least window - stride tokens before them. A stride of 1 is exact, and slow.
     """
     ids = model.ids(text)
     made: list[NDArray[np.float64]] = [np.empty(0)]

@@ -1,4 +1,4 @@
-"""`PromptCache`: keys and values of texts that a model has read, kept in memory and in files."""
+"""`PromptCache`: keeps the keys and values of texts that a model has read, in memory and in files."""
 
 from __future__ import annotations
 
@@ -54,11 +54,12 @@ class _Entry:
 
 
 class PromptCache:
-    """Texts that a model has read, so that one that begins as they do is not read from its beginning.
+    """Keys and values of texts that a model has read; a text that begins like one of them is read from there on.
 
-    Given as `held_caches` to the methods of `model`, it is asked for the longest beginning of a prompt, and gets each
-    text that ends: a conversation reads its new turn alone. The texts that were used last are kept, up to `max_bytes`;
-    one that another begins with is part of it. Threads may share it.
+    Pass it as `held_caches` to the methods of `model`. They take the longest known beginning of a prompt from it, and
+    give it the cache of each text that ends, so that of a conversation only the new turn is read. Up to `max_bytes` are
+    kept; the texts that were not used for the longest time are dropped. A text with which another one begins is stored
+    as part of it. Threads may share it.
 
     >>> cache = PromptCache(model)  # doctest: +SKIP
     >>> model.generate("the cat", held_caches=cache)  # doctest: +SKIP
@@ -90,7 +91,7 @@ class PromptCache:
             self._entries.clear()
 
     def read(self, prompt: str | ArrayLike, *, threads: int | None = None) -> None:
-        """Read a text, such as the beginning that many prompts have, and keep it."""
+        """Read a text, such as the common beginning of many prompts, and keep it."""
         ids = self._model.ids(prompt) if isinstance(prompt, str) else ids_of(prompt)
         if ids.ndim != 1 or not 0 < len(ids) <= self._model.max_length:
             raise OptionError(f"a text has 1 to {self._model.max_length} tokens, in one row; its shape is {ids.shape}")
@@ -100,9 +101,9 @@ class PromptCache:
         self.keep(ids.tolist(), cache)
 
     def take(self, ids: NDArray[np.int64], capacity: int) -> DecoderCache | None:
-        """Return a cache that has read a beginning of ids, not all of them, with room for `capacity` tokens; or None.
+        """Return a cache that has read the first of the ids, never all, with room for `capacity` tokens; or None.
 
-        It is the caller's own: what is kept stays as it was.
+        It is a copy: the caller may change it.
         """
         windows = self._model.decoder.config.windows
         with self._lock:
@@ -120,7 +121,7 @@ class PromptCache:
         return made
 
     def keep(self, ids: Sequence[int], cache: DecoderCache) -> None:
-        """Keep the cache of a text, which has read `ids`; the caller does not use it any more."""
+        """Keep the cache of a text, which has read `ids`; the caller must not use it afterwards."""
         read = np.array(ids, dtype=np.int64)
         if len(read) != cache.length:
             raise OptionError(f"the cache has {cache.length} tokens, not the {len(read)} that were given")
@@ -147,7 +148,7 @@ class PromptCache:
     # ---- files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all texts to a .safetensors file, all of it or none; what was there is replaced."""
+        """Write all texts to a .safetensors file, which is replaced as a whole."""
         with self._lock:
             entries = list(self._entries)
         tensors: dict[str, NDArray[Any] | Tensor] = {}
@@ -170,9 +171,9 @@ class PromptCache:
     def load(
         cls, path: str | os.PathLike[str], model: TextGenerator, *, max_bytes: int = MAX_BYTES
     ) -> PromptCache:  # fmt: skip
-        """Return the texts of a file that `save` wrote with the same model; it is mapped, and read as it is needed.
+        """Return the texts of a file that `save` wrote for the same model. The file is mapped, not read.
 
-        FormatError names the file and what is wrong with it: another model, another type of keys, damage.
+        FormatError names the file, and says whether it is damaged or belongs to another model or type of cache.
         """
         made = cls(model, max_bytes=max_bytes)
         tensors = read_safetensors(path)
@@ -188,14 +189,14 @@ class PromptCache:
 
 
 def _common(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
-    """Return how many ids two texts have in common at their beginning."""
+    """Return the number of ids with which both texts begin."""
     n = min(len(a), len(b))
     differ = a[:n] != b[:n]
     return int(differ.argmax()) if differ.any() else n
 
 
 def fingerprint(model: TextGenerator) -> str:
-    """Return what tells a model from others: its configuration, names and shapes, and some rows of its table."""
+    """Return what identifies a model: its configuration, names and shapes of weights, and some rows of its table."""
     config, words = model.decoder.config, model.decoder.words
     some = np.linspace(0, words.shape[0] - 1, min(SAMPLED_ROWS, words.shape[0])).astype(np.int64)
     known = hashlib.sha256(repr((config, sorted(config.shapes().items()))).encode())

@@ -1,4 +1,4 @@
-"""What fewer bits cost: the perplexity of models that generate text, and how far vectors, scores and labels move."""
+"""Measures what quantization costs: perplexity, and the change of vectors, scores and labels."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Measures = dict[str, float]
 
 
 def compared(before: Any, after: Any, text: str, *, threads: int | None = None) -> tuple[Measures, Measures]:
-    """Return what is measured of a model on a text, and of the same model in fewer bits, by names.
+    """Return measures by name of a model on a text, and of the same model after quantization.
 
-    - A decoder has the perplexity of the text, an encoder–decoder that of the targets: lines are a text and its target,
-      separated by a tab.
-    - Of the vectors of an encoder for the lines the cosine to those before: the mean and the least.
-    - Of a classifier's logits for the lines, pairs where a line has a tab, by how much they differ: the mean and the
-      greatest difference, and of several labels the share of lines with the same one.
-    - Of a classifier of tokens the share of tokens with the same label, and the mean difference of its probability.
+    - Decoder: the perplexity of the text. Encoder–decoder: that of the targets; each line is a text, a tab, and its
+      target.
+    - Encoder: the cosine between the vectors of each line before and after, mean and minimum.
+    - Classifier of texts: the difference of the logits of each line, mean and maximum, and with several labels the
+      share of lines with the same one. A line with a tab is a pair.
+    - Classifier of tokens: the share of tokens with the same label, and the mean difference of its probability.
 
     OptionError for a text without such lines.
     """

@@ -1,4 +1,4 @@
-"""`Seq2SeqGenerator`: from a text to another one with an encoder–decoder, such as a translation or a summary."""
+"""`Seq2SeqGenerator`: generates a translation, a summary or an answer with an encoder–decoder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForcedIds:
-    """The id before a target, and what its first and its last token must be, if anything, unless options say it."""
+    """The id before a target, and the ids that its first and last tokens must have, unless options set them."""
 
     start: int
     first: int | None = None
@@ -37,8 +37,9 @@ class ForcedIds:
 class Seq2SeqGenerator(TextGenerator):
     """An encoder–decoder with its tokenizer; `tokkit.pipeline.load` makes it from a folder of T5 or BART.
 
-    A prompt is what the encoder reads, once; what is generated is the target, and all options of a `TextGenerator` are
-    there. T5's models expect to be told what to do in the prompt: "translate English to German: …".
+    The encoder reads the prompt once, and the target is generated. Options are those of a `TextGenerator` without
+    `draft`, `held_caches` and `context_shift`. T5's models expect the task in the prompt: "translate English to
+    German: …".
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Seq2SeqGenerator(TextGenerator):
         return super().__repr__().replace("TextGenerator", "Seq2SeqGenerator", 1)
 
     def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
-        """Return a target that begins, with n - 1 forks, for a `generation.Batch`; the prompt is encoded."""
+        """Encode a prompt and return a new target, with n - 1 forks, for a `generation.Batch`."""
         for name in ("draft", "held_caches", "context_shift"):
             if getattr(options, name) is not None:
                 raise OptionError(f"{name} is for causal models, whose prompts begin what is generated; leave it out")
@@ -76,9 +77,9 @@ class Seq2SeqGenerator(TextGenerator):
         return super().begin(np.array([forced.start]), replace(options, held_caches=_Held(cache), sampling=sampling))
 
     def prompt_ids(self, prompt: str | ArrayLike, options: GenerationOptions) -> NDArray[np.int64]:
-        """Return the ids of a prompt, which the encoder has positions for; OptionError says what is wrong with it.
+        """Return the ids of a prompt; OptionError if it is empty or longer than the encoder's context.
 
-        With `truncate` its end is cut, except for the last token, which tells the model that the text ends.
+        With `truncate` its end is cut, except for the last token, which marks the end of the text.
         """
         made = self.ids(prompt) if isinstance(prompt, str) else ids_of(prompt)
         if made.ndim != 1:
@@ -112,7 +113,7 @@ class Seq2SeqGenerator(TextGenerator):
         return made[0] if last else made
 
     def score(self, prompt: str, continuations: Sequence[str], *, threads: int | None = None) -> list[float]:
-        """Return the log-probability of each target for a prompt: the sum over its tokens, that of its end included."""
+        """Return the log-probability of each target for a prompt: the sum over its tokens, the end token included."""
         made = []
         for target in continuations:
             ids = self._target(target)
@@ -135,7 +136,7 @@ class Seq2SeqGenerator(TextGenerator):
 
 
 class _Held:
-    """Hands an empty cache, with what the decoder attends to, to the beginning of a text."""
+    """Provides the cache of a new text, which is empty but for the keys and values of the encoder's output."""
 
     def __init__(self, cache: DecoderCache) -> None:
         self._cache = cache
@@ -145,4 +146,4 @@ class _Held:
         return self._cache
 
     def keep(self, ids: Sequence[int], cache: DecoderCache) -> None:
-        """Drop the cache of a text that has ended: another one has another memory."""
+        """Do nothing: the cache of a text is of use for no other prompt."""

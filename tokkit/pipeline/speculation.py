@@ -1,6 +1,6 @@
-"""Speculative decoding: tokens are proposed cheaply, and the model reads them all at once (Leviathan et al. 2023).
+"""Speculative decoding: tokens are proposed cheaply, and the model reads them together (Leviathan et al. 2023).
 
-Greedy texts are those without it, bit for bit, and drawn ones have the same distribution.
+Greedy texts do not change by a bit, and drawn texts have the same distribution.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Ids that may come next, one after another, and what each was drawn from, if it was drawn."""
+    """Proposed next ids, and the distribution that each was drawn from, if it was drawn."""
 
     ids: Sequence[int] = ()
     drawn_from: Sequence[Distribution] = ()
@@ -39,14 +39,14 @@ class Proposer(Protocol):
     """Proposes the next ids of one text."""
 
     def propose(self, chooser: Chooser, most: int) -> Proposal:
-        """Return at most so many ids that may come after the text that the chooser knows."""
+        """Return a proposal of at most `most` ids to follow the text of the chooser."""
 
     def judged(self, proposed: int, accepted: int) -> None:
-        """Take notice of how many of those that were proposed came."""
+        """Learn how many of the proposed ids were accepted."""
 
 
 class _Pace:
-    """How many tokens to propose: two more when all have come, one less when not."""
+    """The number of tokens to propose: two more after all were accepted, else one less."""
 
     def __init__(self, first: int, most: int) -> None:
         self._n, self._most = first, most
@@ -57,7 +57,7 @@ class _Pace:
 
 
 class PromptLookup(_Pace):
-    """Proposes what came after the last tokens when they came before, in the prompt or in what was generated.
+    """Proposes the tokens that followed the last tokens of the text at their previous occurrence in it.
 
     >>> from tokkit.nn import Sampling
     >>> lookup = PromptLookup(5)
@@ -71,7 +71,7 @@ class PromptLookup(_Pace):
         self._known = 0
 
     def propose(self, chooser: Chooser, most: int) -> Proposal:
-        """Return at most so many ids that may come after the text that the chooser knows."""
+        """Return a proposal of at most `most` ids to follow the text of the chooser."""
         text = list(chooser.text)
         for end in range(self._known, len(text)):
             for n in range(1, min(LONGEST_NGRAM, end) + 1):
@@ -98,7 +98,7 @@ class DraftModel(_Pace):
         self._read: list[int] = []
 
     def propose(self, chooser: Chooser, most: int) -> Proposal:
-        """Return at most so many ids that may come after the text that the chooser knows."""
+        """Return a proposal of at most `most` ids to follow the text of the chooser."""
         text, decoder = chooser.text, self._model.decoder
         n = min(self._n, most, self._model.max_length - len(text))
         start = _common(self._read, text[:-1])

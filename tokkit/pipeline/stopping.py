@@ -1,4 +1,4 @@
-"""Text that is generated token by token, up to a stop string that may begin in one token and end in another."""
+"""Cuts a text that is generated token by token before a stop string, which may span several tokens."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 
 class StoppedText:
-    """Text from a stream of ids, without the first stop string in it and what follows.
+    """The text of a stream of ids, up to the first stop string.
 
-    What may be the beginning of a stop string is held back until it is seen to be one, or not.
+    Text that may be the beginning of a stop string is held back until this is decided.
 
     >>> text = StoppedText(["Hello", " wo", "r", "ld"].__getitem__, lambda: "", ["world"])
     >>> [text.step(0), text.step(1), text.step(2), text.step(3)], text.stopped
@@ -22,11 +22,11 @@ class StoppedText:
         """Whether a stop string has come."""
 
     def step(self, id_: int) -> str:
-        """Take an id and return the text that is now certain."""
+        """Take an id, and return the text that can no longer change."""
         return self._certain(self._step(id_), last=False)
 
     def finish(self) -> str:
-        """Return the rest at the end of all ids."""
+        """Return the rest of the text after the last id."""
         return self._certain(self._flush(), last=True)
 
     def _certain(self, new: str, *, last: bool) -> str:

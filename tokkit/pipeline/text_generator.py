@@ -1,4 +1,4 @@
-"""`TextGenerator`: text → text with a causal language model, whole or streamed."""
+"""`TextGenerator`: generates text with a causal language model, whole or streamed."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """One generated text: its new ids, its text, why it ended, and log-probabilities where they were asked for.
+    """A generated text, without the prompt.
 
-    `reason` is "eos", "length", "stop" or "time". `ids` includes the id that ended it, `text` does not. `top` has, for
-    each id, the n most probable ones and their log-probabilities. `score` is that of a beam search.
+    `reason` says why it ended: "eos", "length", "stop" or "time". `ids` includes an end token, `text` does not.
+    `logprobs` has the log-probability of each id, and `top` the most probable alternatives with theirs, if the options
+    ask for them. `score` is that of a beam search.
     """
 
     text: str
@@ -68,7 +69,7 @@ def _reloaded(reload: Callable[[], TextGenerator], dtype: str) -> TextGenerator:
 class TextGenerator(CausalModel):
     """A causal language model with its tokenizer; `tokkit.pipeline.load` makes it from a folder.
 
-    A pickle holds the path of the folder and how it was loaded, not the weights.
+    A pickle holds the path of the folder and the options of loading, not the weights.
     """
 
     def __init__(
@@ -105,20 +106,20 @@ class TextGenerator(CausalModel):
     @overload
     def generate(self, prompt: Sequence[str], **options: Any) -> list[str]: ...
     def generate(self, prompt: str | Sequence[str], **options: Any) -> str | list[str]:
-        """Return the text that follows a prompt, or a text for each of several prompts, without the prompt.
+        """Return the generated text for a prompt, or a list of them for several prompts, without the prompts.
 
-        Options are those of `generate_all`, except `n`. Special tokens are left out of the text.
+        Options are those of `generate_all` without `n`. Special tokens are left out of the text.
         """
         if isinstance(prompt, str):
             return self.generate_all([prompt], **options)[0][0].text
         return [texts[0].text for texts in self.generate_all(prompt, **options)]
 
     def generate_all(self, prompts: Sequence[str | ArrayLike], **options: Any) -> list[list[Generated]]:
-        """Return n generated texts for each prompt, a str or ids; all of them are decoded side by side.
+        """Return n generated texts for each prompt, a str or ids. All texts are decoded side by side.
 
-        Options are those of `GenerationOptions` and of `tokkit.nn.Sampling`; without a `temperature` the most probable
-        token is taken. A text ends at one of `eos_ids` too, and where the model has no more positions. One of `regex`,
-        `schema` (JSON), `choices` and `grammar` (of `tokkit.grammars`) says what the text must look like.
+        Options are those of `GenerationOptions` and of `tokkit.nn.Sampling`. Without a `temperature` the most probable
+        token is taken. A text also ends at one of `eos_ids`, and at the model's last position. At most one of `regex`,
+        `schema` (JSON), `choices` and `grammar` (of `tokkit.grammars`) sets the form of the text.
         """
         chosen = self.options_of(options)
         begun = [self.begin(ids, chosen) for ids in [self.prompt_ids(prompt, chosen) for prompt in prompts]]
@@ -153,13 +154,13 @@ class TextGenerator(CausalModel):
         ]
 
     def generate_ids(self, ids: ArrayLike, **options: Any) -> list[int]:
-        """Return the new ids that follow ids (T), that of the end included; options are those of `generate_all`."""
+        """Return the ids generated after ids (T), an end token included; options are those of `generate_all`."""
         return self.generate_all([ids], **options)[0][0].ids
 
     def stream(self, prompt: str | ArrayLike, **options: Any) -> Iterator[str]:
-        """Yield the text that follows a prompt as it is generated, in parts that never cut a character.
+        """Yield the generated text for a prompt as it is generated, in parts that never cut a character.
 
-        Options are those of `generate_all` without `n`, and so is all the text: parts joined equal that of `generate`.
+        Options are those of `generate_all` without `n`. The parts joined are the text of `generate`.
         """
         chosen = replace(self.options_of(options), n=1)
         if chosen.num_beams > 1:
@@ -175,17 +176,17 @@ class TextGenerator(CausalModel):
                     yield event.part
 
     def options_of(self, options: Mapping[str, Any]) -> GenerationOptions:
-        """Return options by their names, with the constraint that `regex`, `schema`, `choices` or `grammar` is."""
+        """Return options given by names; `regex`, `schema`, `choices` or `grammar` becomes a constraint."""
         return GenerationOptions.of(self._constraints.of(options))
 
     def _phrase_ids(self, phrase: Any) -> Any:
-        """Return the ids of a phrase that must come, or of each of several of which one must."""
+        """Return the ids of a phrase of `force_words`, or of each of its alternatives."""
         if isinstance(phrase, str):
             return self.tokenizer.encode(phrase)
         return [self._phrase_ids(each) if isinstance(each, (str, Sequence)) else each for each in phrase]
 
     def begin(self, prompt: NDArray[np.int64], options: GenerationOptions) -> Text:
-        """Return a text that begins with the ids of a prompt, with n - 1 forks, for a `generation.Batch`."""
+        """Return a text that continues the ids of a prompt, with n - 1 forks, for a `generation.Batch`."""
         keep = self._kept_context(options)
         more = (
             options.max_new_tokens if keep is not None else min(options.max_new_tokens, self.max_length - len(prompt))
@@ -236,7 +237,7 @@ class TextGenerator(CausalModel):
         return keep
 
     def with_cache(self, dtype: str) -> TextGenerator:
-        """Return the same model whose caches have keys and values of this type: "float32", "bfloat16" or "int8"."""
+        """Return the same model with another type of keys and values: "float32", "bfloat16" or "int8"."""
         made = copy.copy(self)
         made.decoder = self.decoder.with_cache(dtype)
         made._reload = functools.partial(_reloaded, self._reload, dtype)
@@ -256,7 +257,7 @@ class TextGenerator(CausalModel):
         return StoppedText(step, inner.flush, stops)
 
     def prompt_ids(self, prompt: str | ArrayLike, options: GenerationOptions) -> NDArray[np.int64]:
-        """Return the ids of a prompt, which leave room for a new one; OptionError says what is wrong with it."""
+        """Return the ids of a prompt; OptionError if it is empty or leaves no room for a token."""
         made = self.ids(prompt) if isinstance(prompt, str) else ids_of(prompt)
         if made.ndim != 1:
             raise OptionError(f"a prompt is a str or one row of ids, not an array of shape {made.shape}")
@@ -279,8 +280,9 @@ class TextGenerator(CausalModel):
     ) -> str:  # fmt: skip
         """Return the model's answer to messages, each with "role" and "content"; options are those of `generate_all`.
 
-        The template is the folder's. Text in messages that looks like a special token stays text. `tools` are functions
-        or their JSON schemas, which the model may call; `tokkit.chat.parse_tool_calls` finds calls in its answer.
+        The template is the one in the folder unless `template` is given. The text of a special token in a message stays
+        text. The model may call `tools`, which are functions or their JSON schemas; the calls in its answer are found
+        by `tokkit.chat.parse_tool_calls`.
         """
         return self.generate_all([self.chat_ids(messages, tools=tools, template=template)], **options)[0][0].text
 
@@ -288,9 +290,9 @@ class TextGenerator(CausalModel):
         self, messages: Sequence[Mapping[str, Any]], *, tools: Iterable[Tool] | None = None,
         template: ChatTemplate | None = None,
     ) -> list[int]:  # fmt: skip
-        """Return the ids of a chat, up to where the model's answer begins; ChatError without a template.
+        """Return the ids of a chat, up to where the model's answer begins.
 
-        A template that has no place for `tools` is a ChatError too.
+        ChatError if there is no template, or it has no place for `tools`.
         """
         from tokkit.chat import encode_chat, load_chat_template
 

@@ -1,7 +1,7 @@
-"""Servers on this machine: requests over HTTP come in, answers and streams go out (extra `web`).
+"""HTTP servers for models and for the playground (extra `web`).
 
-`access` is what every server has: who may ask, and how much. `api` is the server of `tokkit serve`; begin there.
-`play` is the one of `tokkit play`.
+Begin with `api`, the server of `tokkit serve`. `play` is the server of `tokkit play`. `access` has what both share: who
+may send requests, and their limits.
 """
 
 from tokkit.lazy import names

@@ -1,8 +1,8 @@
-"""Who may ask a server, and how much: keys, hosts, origins and the size of a body, checked before anything is read.
+"""Checks requests before they reach a server: key, host, origin, and the size of the body.
 
 A page of another site can make a browser send requests to 127.0.0.1. Such requests name their origin, which must be
-allowed. A server for this machine alone must also be asked by a name of this machine: the page's own name may have been
-made to point here.
+allowed. Requests to a server for this machine alone must also name this machine as their host, because the page's own
+domain may resolve to 127.0.0.1 (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DISCARDED = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one request may take: bytes of its body, tokens that it generates, seconds until its end."""
+    """Limits of one request: bytes of its body, tokens that it generates, seconds until it ends."""
 
     body: int = 4 << 20
     new_tokens: int = 4096
@@ -37,12 +37,12 @@ class Limits:
 
 
 class Access:
-    """An ASGI application before another one: it answers 401, 403 and 413 itself.
+    """An ASGI application around another one, which answers 401, 403 and 413 itself.
 
-    `key` must be in `Authorization: Bearer KEY`, or with `in_query` in the query as `token=KEY`; without one all may
-    ask. `hosts` are the names by which the server may be asked, None for any. `origins` may call from a browser besides
-    pages of the server itself. `open_paths` need no key. `refusal` is the status without the right key. `stop` ends the
-    answers that are under way when the server is to end.
+    Requests must send `key` as `Authorization: Bearer KEY`, or with `in_query` as `token=KEY` in the query; None allows
+    all. `hosts` are the host names that requests may have, None for any. Pages of `origins` may call the server from a
+    browser, besides its own. `open_paths` need no key. `refusal` is the status of a wrong key. `stop` is called before
+    the server ends, and ends answers under way.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Access:
         self._body, self._open, self._refusal = body, frozenset(open_paths), refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that may not be, or hand it on."""
+        """Refuse a request, or pass it to the application."""
         if scope["type"] == "websocket":
             raise RequestError("there are no websockets here", status=404)
         if scope["type"] != "http":

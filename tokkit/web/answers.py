@@ -1,4 +1,4 @@
-"""Builds the objects that OpenAI's API answers with, whole or in parts that are streamed."""
+"""Builds the answers of OpenAI's API, whole or as events of a stream."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def event(body: dict[str, Any]) -> bytes:
 
 @dataclass(slots=True)
 class Whole:
-    """One text of an answer: what its parts add up to."""
+    """One text of an answer, put together from its parts."""
 
     text: str = ""
     n_tokens: int = 0
@@ -36,7 +36,7 @@ class Whole:
     reason: str | None = None
 
     def add(self, part: Part) -> None:
-        """Add what came."""
+        """Add a part."""
         self.text += part.text
         self.n_tokens += part.n_tokens
         self.tokens += part.scored
@@ -101,7 +101,7 @@ class Answer:
         return self._part([made])
 
     def _streamed(self, part: Part) -> tuple[str, list[ToolCall]]:
-        """Return what can be shown of a text now, and its calls when it has ended."""
+        """Return the text that is certainly no call, and when the text has ended its calls."""
         if not self._tools:
             return part.text, []
         stream = self._streams.setdefault(part.number, ToolCallStream(self._tools))
@@ -112,7 +112,7 @@ class Answer:
         return shown + rest, calls
 
     def usage(self, usage: dict[str, Any]) -> dict[str, Any]:
-        """Return the last event of a stream, which says how many tokens there were."""
+        """Return the last event of a stream, which has the token counts."""
         return self._part([]) | {"usage": usage}
 
     def _part(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _number(score: float) -> float:
 
 
 def usage(prompt_tokens: int, texts: Iterable[Whole], cached: int) -> dict[str, Any]:
-    """Return the numbers of tokens of a request and its answer; `cached` ones of the prompt had been read before."""
+    """Return the token counts of a request and its answer; `cached` tokens of the prompt were in the cache."""
     made = sum(text.n_tokens for text in texts)
     return {
         "prompt_tokens": prompt_tokens, "completion_tokens": made, "total_tokens": prompt_tokens + made,

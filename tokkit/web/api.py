@@ -42,10 +42,10 @@ def model_server(
     """Return an ASGI application with a decoder, an encoder or both, for any ASGI server; `tokkit serve` runs it.
 
     It has /v1/completions, /v1/chat/completions, /v1/embeddings, /v1/models, /tokenize, /detokenize and /health. Up to
-    `max_sequences` texts are generated side by side, and as many requests as `max_waiting` wait for their turn; more
-    are answered by 429. Keys and values of texts that have ended are kept in up to `max_cache` bytes, so that a prompt
-    that begins with one, as that of a chat that goes on, is read from where it differs. `key`, `hosts` and `origins`
-    say who may ask: see `Access`.
+    `max_sequences` texts are generated side by side, and up to `max_waiting` requests wait for a place; further ones
+    are answered by 429. Keys and values of finished texts are kept in up to `max_cache` bytes. If a new prompt begins
+    like one of them, as in a chat that continues, only the rest is read. `key`, `hosts` and `origins` restrict access:
+    see `Access`.
     """
     if generator is None and encoder is None:
         raise OptionError("a server needs a model: a decoder, an encoder or both")
@@ -271,7 +271,7 @@ def _tokens(model: TextGenerator | Encoder, asked: requests.AskedTokens) -> list
 
 
 def _ids(model: TextGenerator | Encoder, text: str) -> list[int]:
-    """Return the ids of a text with what the tokenizer adds."""
+    """Return the ids of a text with the tokens that the tokenizer adds."""
     return list(model.tokenizer(text, special="all", truncation=None, padding=None).ids)
 
 
@@ -289,14 +289,14 @@ def _speller(generator: TextGenerator) -> Callable[[int], bytes]:
 
 
 class _Parts:
-    """The parts of an answer as they come, as long as its client waits for them."""
+    """The parts of an answer in their order, as long as its client waits for them."""
 
     def __init__(self, request: Request) -> None:
         self._request, self._queue, self._looked = request, asyncio.Queue[Part](), time.monotonic()
         self.put = self._queue.put_nowait
 
     async def next(self) -> Part | None:
-        """Return the next part, None if the client has gone away: this is looked for once in `PAUSE`."""
+        """Return the next part, or None if the client has gone away, which is checked every `PAUSE` seconds."""
         while True:
             if time.monotonic() - self._looked >= PAUSE:
                 self._looked = time.monotonic()

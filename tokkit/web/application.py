@@ -1,4 +1,4 @@
-"""Makes an ASGI application of functions that answer paths; whatever they raise is answered by JSON."""
+"""Makes an ASGI application from a handler for each path; exceptions become answers in JSON."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ CLOSED = 499
 def application(
     routes: Mapping[str, tuple[str, Handler]], *, lifespan: Lifespan, headers: Mapping[str, str] | None = None
 ) -> Starlette:
-    """Return an application of path → (method, function); OptionError if starlette is not there.
+    """Return an application for path → (method, handler); OptionError if starlette is not installed.
 
-    A RequestError is answered by its status, other errors of tokkit by 400, what is not there by 404, any other
-    exception by 500 with its class. Answers to errors have `headers` besides their own.
+    A RequestError is answered by its own status, other errors of tokkit by 400, an unknown path by 404, and any other
+    exception by 500 with the name of its class. All answers to errors have `headers` too.
     """
     try:
         from starlette.applications import Starlette
@@ -70,12 +70,12 @@ def application(
 
 
 def dumped(value: Any) -> bytes:
-    """Return a value as JSON without spaces; half characters become question marks."""
+    """Return a value as JSON without spaces; lone surrogates become question marks."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an answer whose body is a value as JSON, or JSON that is made already."""
+    """Return an answer whose body is a value as JSON, or bytes that are JSON already."""
     from starlette.responses import Response
 
     body = value if isinstance(value, bytes) else dumped(value)

@@ -1,4 +1,4 @@
-"""What is wrong with a request, as an HTTP status and the JSON object that OpenAI's clients read."""
+"""`RequestError`: an error of a request as an HTTP status and the JSON object of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_
 
 
 class RequestError(Exception):
-    """A request that is answered by an error: `status`, a message, and which parameter it is about."""
+    """An error that answers a request: its `status`, a message, and the parameter that is wrong."""
 
     def __init__(
         self, message: str, *, status: int = 400, param: str | None = None, code: str | None = None,
@@ -21,7 +21,7 @@ class RequestError(Exception):
         self.headers = headers or {}
 
     def body(self) -> dict[str, Any]:
-        """Return the error as OpenAI's API spells it."""
+        """Return the error in the form of OpenAI's API."""
         kind = KINDS.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
         return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 

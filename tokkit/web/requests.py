@@ -1,7 +1,7 @@
-"""Reads the bodies of requests to OpenAI's API: what is asked for, checked, with the defaults of that API.
+"""Reads and checks the bodies of requests to OpenAI's API, with the defaults of that API.
 
-Parameters that change an answer and that are not known here are refused by name: an answer to another question would
-be worse than an error.
+A parameter that would change the answer and is not supported is an error that names it, because an answer to another
+question would be worse.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_STOPS, MAX_ALTERNATIVES = 16, 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What one request asks of a decoder."""
+    """The parameters of a request for text."""
 
     model: str
     prompts: Sequence[str | list[int]] = ()
@@ -57,7 +57,7 @@ class Asked:
 
 
 class Body:
-    """The object of a request: each parameter is taken once, and what is left is refused."""
+    """The JSON object of a request. Take each parameter once; `done` refuses those that are left."""
 
     def __init__(self, data: bytes) -> None:
         try:
@@ -69,7 +69,7 @@ class Body:
         self._left = {name: value for name, value in made.items() if value is not None}
 
     def take(self, name: str, kinds: tuple[type, ...], what: str, default: Any = None) -> Any:
-        """Return a parameter, or the default; RequestError if it is of another kind."""
+        """Return a parameter, or the default; RequestError if it has another type."""
         value = self._left.pop(name, None)
         if value is None:
             return default
@@ -86,7 +86,7 @@ class Body:
         return value
 
     def done(self) -> None:
-        """Refuse what was not taken, unless it changes no answer."""
+        """Raise RequestError for a parameter that was not taken and could change the answer."""
         for name, value in self._left.items():
             if name in IGNORED or value in NEUTRAL.get(name, ()):
                 continue
@@ -96,12 +96,12 @@ class Body:
 
 
 def wrong(name: str, value: object, what: str) -> RequestError:
-    """Return the error of a parameter with another value than it may have."""
+    """Return the error of a parameter with a wrong value."""
     return RequestError(f"{name} is {brief(value)}; it must be {what}", param=name)
 
 
 def completion(data: bytes, limits: Limits) -> Asked:
-    """Return what a request to /v1/completions asks for."""
+    """Return the parameters of a request to /v1/completions."""
     body = Body(data)
     given = body.take("prompt", (str, list), "a string, a list of strings, ids, or a list of lists of ids")
     if given is None:
@@ -118,7 +118,7 @@ def completion(data: bytes, limits: Limits) -> Asked:
 
 
 def chat(data: bytes, limits: Limits) -> Asked:
-    """Return what a request to /v1/chat/completions asks for."""
+    """Return the parameters of a request to /v1/chat/completions."""
     body = Body(data)
     messages = body.take("messages", (list,), "a list of messages")
     if not messages:
@@ -174,7 +174,7 @@ def _sampling(options: dict[str, Any]) -> Sampling:
 
 
 def _schema(form: dict[str, Any]) -> Any:
-    """Return the JSON schema that the text must fit, of a response_format; None for any text."""
+    """Return the JSON schema that a response_format asks for, None if any text will do."""
     kind, described = form.get("type"), form.get("json_schema")
     if kind == "text":
         return None
@@ -226,7 +226,7 @@ def _message(given: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedVectors:
-    """What a request to /v1/embeddings asks for."""
+    """The parameters of a request to /v1/embeddings."""
 
     model: str
     texts: list[str]
@@ -234,7 +234,7 @@ class AskedVectors:
 
 
 def embeddings(data: bytes, dimension: int) -> AskedVectors:
-    """Return what a request to /v1/embeddings asks for."""
+    """Return the parameters of a request to /v1/embeddings."""
     body = Body(data)
     given = body.take("input", (str, list), "a string or a list of strings")
     texts = [given] if isinstance(given, str) else given
@@ -254,7 +254,7 @@ def embeddings(data: bytes, dimension: int) -> AskedVectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedTokens:
-    """What a request to /tokenize or /detokenize asks for."""
+    """The parameters of a request to /tokenize or /detokenize."""
 
     model: str
     text: str | None = None
@@ -264,7 +264,7 @@ class AskedTokens:
 
 
 def tokenize(data: bytes) -> AskedTokens:
-    """Return what a request to /tokenize asks for: `prompt`, `content` or `text`, or `messages`."""
+    """Return the parameters of a request to /tokenize: `prompt`, `content` or `text`, or `messages`."""
     body = Body(data)
     found = [
         text for name in ("prompt", "content", "text") if (text := body.take(name, (str,), "a string")) is not None
@@ -283,7 +283,7 @@ def tokenize(data: bytes) -> AskedTokens:
 
 
 def detokenize(data: bytes) -> AskedTokens:
-    """Return what a request to /detokenize asks for: `tokens`, a list of ids."""
+    """Return the parameters of a request to /detokenize: `tokens`, a list of ids."""
     body = Body(data)
     tokens = body.take("tokens", (list,), "a list of ids", [])
     if tokens and not ids(tokens):

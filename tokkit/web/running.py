@@ -1,4 +1,4 @@
-"""Runs an ASGI application on a port of this machine until Ctrl-C, and says where it is."""
+"""Runs an ASGI application at a port of this machine until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUEUE = 128
 
 
 def is_local(host: str) -> bool:
-    """Tell whether only this machine can reach a host's address."""
+    """Return whether only this machine can reach the address of a host."""
     if host == "localhost":
         return True
     try:
@@ -25,7 +25,7 @@ def is_local(host: str) -> bool:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at a port, 0 for any that is free; OptionError if there can be none."""
+    """Return a socket that listens at a port, or at any free one for 0; OptionError if it cannot."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
@@ -45,7 +45,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def run(app: Any, at: socket.socket, *, started: Callable[[], None] | None = None) -> None:
-    """Serve an application at a socket until SIGINT or SIGTERM; its `stop`, if it has one, ends answers under way."""
+    """Serve an application at a socket until SIGINT or SIGTERM, then call its `stop`, if it has one."""
     try:
         import uvicorn
     except ImportError:

@@ -1,7 +1,7 @@
-"""Generates the texts of many requests side by side: a text joins when there is room, and leaves when it has ended.
+"""Generates the texts of many requests side by side (continuous batching).
 
-One thread runs the decoder. Each of its steps is one call with the next token of every text that is being written, and
-with some tokens of every prompt that is being read, so that a long prompt delays nobody for longer than a step.
+One thread runs the decoder. Each step is one call with the next token of every text that is being generated, and with
+some tokens of every prompt that is being read, so that a long prompt delays other texts by one step at most.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ Scored = tuple[int, float, list[tuple[int, float]]]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a step added to a text, number `number` of its request; the last has the `reason` why it ended.
+    """What one step added to text `number` of a request. The last part has the `reason` why the text ended.
 
-    `error` is why the request failed.
+    A request that fails gets a part with the `error`.
     """
 
     number: int
@@ -46,10 +46,10 @@ class Part:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Job:
-    """One prompt of a request: its texts are numbers `first` to first + options.n - 1, and must end by `until`.
+    """One prompt of a request. Its texts have the numbers `first` to first + options.n - 1, and must end by `until`.
 
-    `emit` gets their parts; it is called from the thread of the decoder, and must not wait. `n_cached` tokens of the
-    prompt need not be read, because another text began with them; it is set before the first part.
+    `emit` is called with their parts, from the thread of the decoder, and must not block. `n_cached` tokens of the
+    prompt were in the cache; it is set before the first part.
     """
 
     prompt: list[int]
@@ -62,10 +62,10 @@ class Job:
 
 
 class Scheduler:
-    """Runs jobs, the oldest first, at most `max_sequences` texts at once; `max_waiting` jobs may wait.
+    """Runs jobs, the oldest first, with at most `max_sequences` texts at once; at most `max_waiting` jobs wait.
 
-    `held_caches` keep what was read of texts that end, or that are cancelled: a chat that goes on is not read again.
-    Between `start` and `close` any thread may submit and cancel jobs.
+    `held_caches` keep the keys and values of texts that have ended or were cancelled, so that a chat that continues is
+    not read again. Between `start` and `close` any thread may submit and cancel jobs.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class Scheduler:
         return Batch(self._generator.decoder, most_read=READ_TOKENS)
 
     def start(self) -> None:
-        """Begin to run jobs."""
+        """Start the thread that runs jobs."""
         self._thread.start()
 
     def close(self) -> None:
-        """End after the step that is under way; jobs that have not ended get an error."""
+        """End after the current step; jobs that have not ended get an error."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -99,11 +99,11 @@ class Scheduler:
             self._thread.join()
 
     def load(self) -> tuple[int, int]:
-        """Return how many texts are running, and how many jobs wait."""
+        """Return the number of running texts and of waiting jobs."""
         return len(self._jobs), len(self._waiting)
 
     def submit(self, jobs: Sequence[Job]) -> None:
-        """Let jobs wait for their turn; RequestError, 400 or 429, if there can be no turn or too many wait."""
+        """Add jobs to the queue; RequestError if one needs too many places (400) or too many wait (429)."""
         for job in jobs:
             if job.options.n > self._max_sequences:
                 raise RequestError(
@@ -121,7 +121,7 @@ class Scheduler:
             self._changed.notify()
 
     def cancel(self, jobs: Sequence[Job]) -> None:
-        """Leave jobs out from the next step on; those that have ended too may be given."""
+        """Drop jobs from the next step on; jobs that have ended are ignored."""
         with self._changed:
             self._cancelled.update(jobs)
             self._changed.notify()
@@ -170,7 +170,7 @@ class Scheduler:
         self._batch.add(text)
 
     def _keep(self, job: Job) -> None:
-        """Keep what was read for a client that has gone away: its chat may go on."""
+        """Keep what was read for a client that has gone away, because its chat may continue."""
         for text in job.texts[:1]:
             if self._held is not None and text in self._jobs and text.is_whole:
                 self._held.keep(text.read, text.cache)

@@ -1,4 +1,4 @@
-"""Tools in requests of OpenAI's API: which there are, which must be called, and their calls in messages and answers."""
+"""Tools in requests of OpenAI's API: their definitions, the choice among them, and calls in messages and answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _wrong(name: str, value: object, what: str) -> RequestError:
 
 
 def call_schema(tools: Iterable[Tool], names: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON schema of a call of one of these tools, by which a model cannot but call it."""
+    """Return the JSON schema of a call of one of these tools, which makes a model call one."""
     options: list[dict[str, Any]] = []
     shared: dict[str, Any] = {}
     for tool in tools:
@@ -66,7 +66,7 @@ def call_schema(tools: Iterable[Tool], names: Sequence[str]) -> dict[str, Any]:
 
 
 def as_body(calls: Sequence[ToolCall], *, numbered: bool = False) -> list[dict[str, Any]]:
-    """Return calls as OpenAI's API has them; `numbered` for a stream."""
+    """Return calls in the form of OpenAI's API, `numbered` in a stream."""
     return [
         ({"index": i} if numbered else {})
         | {
@@ -79,7 +79,7 @@ def as_body(calls: Sequence[ToolCall], *, numbered: bool = False) -> list[dict[s
 
 
 def called(given: Any) -> list[dict[str, Any]]:
-    """Return the calls of a message with arguments as objects, of which templates make text in their own way."""
+    """Return the calls of a message with arguments as objects, which templates turn into text in their own way."""
     made = []
     for call in given if isinstance(given, list) else [given]:
         function = call.get("function") if isinstance(call, dict) else None
