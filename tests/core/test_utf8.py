@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from conftest import LONG
 from reference.utf8 import utf8
-from tokkit._core.text import isas, to_utf8
+from tokkit._core.text import isas, to_utf8, utf8_invalid
 
 ISAS = pytest.mark.parametrize("isa", isas())
 LENGTHS = range(131)
@@ -87,3 +87,36 @@ def test_every_code_point_is_right_at_every_place_of_a_block(isa: str) -> None:
 def test_any_str_is_what_the_codecs_make_of_it(text: str, shift: int, times: int) -> None:
     for isa in isas():
         check("é" * shift + text * times, isa)
+
+
+def first_invalid(data: bytes) -> int:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return len(data)
+
+
+# Characters at the bounds of each length, and sequences that are none: cut, too long, surrogates, beyond U+10FFFF.
+VALID = [character.encode() for character in "a\x7f\x80\u07ff\u0800\u0fff\u1000\ud7ff\ue000\uffff\U00010000\U0010ffff"]
+INVALID = [bytes.fromhex(code) for code in "80 bf c0af c2 c27f c2c2 dfc0 e0a0 e09fbf e28041 eda080 edbfbf".split()] + [
+    bytes.fromhex(code) for code in "ef80 f08fbfbf f09080 f0908041 f4908080 f48fbf f5808080 ff fe c1bf".split()
+]
+
+
+@ISAS
+@pytest.mark.parametrize("fill", [b"a", "é".encode(), "東".encode(), "🦜".encode()])
+def test_the_first_invalid_byte_is_found_at_every_place_of_a_block(isa: str, fill: bytes) -> None:
+    for odd, n in product(VALID + INVALID, range(0, 140, 1 if LONG else 7)):
+        for after in (b"", b"a", fill * 40, b"\x80", b"z" * 70 + b"\xff"):
+            data = b"b" * (n % len(fill)) + fill * (n // len(fill)) + odd + after
+            assert utf8_invalid(data, isa) == first_invalid(data), data
+
+
+@ISAS
+def test_any_bytes_are_as_python_decodes_them(isa: str) -> None:
+    rng = random.Random(83)
+    for _ in range(20_000 if LONG else 2_000):
+        units = rng.choices([*VALID, b"abcdefgh" * 8] * 20 + INVALID, k=rng.randrange(60))
+        data = b"".join(units)
+        assert utf8_invalid(data, isa) == first_invalid(data), data

@@ -81,7 +81,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     }
     fz_text text = width == 3 ? fz_valid(&f, FZ_MOST) : fz_copy(f.p, (size_t)(f.end - f.p));
-    CHECK(tk_utf8_invalid(text.p, text.n) == naive_invalid(text.p, text.n));
+    FOR_EACH_ISA(isa)
+        CHECK(tk_utf8_invalid_by(isa, text.p, text.n) == naive_invalid(text.p, text.n));
     unsigned length;
     for (size_t i = 0; width == 3 && i < text.n; i += length) {
         uint8_t again[4];

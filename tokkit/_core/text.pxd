@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 
 cdef extern from "text/utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)
+    size_t tk_utf8_invalid_by(int isa, const uint8_t *text, size_t n)
     size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, uint8_t *out, int *surrogates)
     size_t tk_utf8_bound(size_t n, int width)
 

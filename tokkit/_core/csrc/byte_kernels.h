@@ -24,6 +24,8 @@ typedef struct {
     size_t (*from_ucs1)(const uint8_t *units, size_t n, uint8_t *out);
     size_t (*from_ucs2)(const uint16_t *units, size_t n, uint8_t *out, int *surrogates);
     size_t (*from_ucs4)(const uint32_t *units, size_t n, uint8_t *out, int *surrogates);
+    /* text/utf8.h: as tk_utf8_invalid_plain */
+    size_t (*utf8_invalid)(const uint8_t *text, size_t n);
     /* split/scan.h: [TK_SCAN_FAMILIES] */
     const tk_scanner *scanners;
     /* split/cut_rule.h, or NULL: whole blocks from *at on while there is room for their ends; returns how many */

@@ -13,6 +13,7 @@ const tk_byte_kernels tk_byte_kernels_scalar = {
     .from_ucs1 = tk_utf8_from_ucs1,
     .from_ucs2 = tk_utf8_from_ucs2,
     .from_ucs4 = tk_utf8_from_ucs4,
+    .utf8_invalid = tk_utf8_invalid_plain,
     .scanners = tk_scanners_scalar,
     .added_skip = tk_added_skip,
     .sp_fill = sp_fill,

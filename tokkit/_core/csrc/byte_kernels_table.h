@@ -7,6 +7,7 @@
 #include "split/added_loops.h"
 #include "split/cut_units_loops.h"
 #include "split/scan_loops.h"
+#include "text/utf8_check_loops.h"
 #include "text/utf8_loops.h"
 
 extern const tk_byte_kernels TK_TABLE;
@@ -14,6 +15,7 @@ const tk_byte_kernels TK_TABLE = {
     .from_ucs1 = from_ucs1,
     .from_ucs2 = from_ucs2,
     .from_ucs4 = from_ucs4,
+    .utf8_invalid = utf8_invalid,
     .scanners = scanners,
     .cut_blocks = cut_blocks,
     .added_skip = added_skip,

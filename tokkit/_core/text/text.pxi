@@ -97,6 +97,11 @@ def to_utf8(text, isa=None) -> bytes:
         free(out)
 
 
+def utf8_invalid(bytes data not None, isa=None) -> int:
+    """Return the offset of the first byte that is not valid UTF-8, or the length; `isa` is as in `to_utf8`."""
+    return tk_utf8_invalid_by(isa_number(isa), <const uint8_t *> <const char *> data, len(data))
+
+
 def scan(text, int family, isa=None):
     """Return the ends of the pretokens, int64 byte offsets into `to_utf8(text)`, as scanner `family` cuts it.
 

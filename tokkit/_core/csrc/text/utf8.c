@@ -14,7 +14,7 @@ static int is_ascii(const uint8_t *p) {
     return !(all & HIGH_BITS);
 }
 
-size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
+size_t tk_utf8_invalid_plain(const uint8_t *text, size_t n) {
     size_t i = 0;
     while (i < n) {
         while (i + ASCII_BLOCK <= n && is_ascii(text + i)) i += ASCII_BLOCK;
@@ -36,6 +36,14 @@ size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
         i += length;
     }
     return n;
+}
+
+size_t tk_utf8_invalid(const uint8_t *text, size_t n) {
+    return n < ASCII_BLOCK ? tk_utf8_invalid_plain(text, n) : tk_kernels->utf8_invalid(text, n);
+}
+
+size_t tk_utf8_invalid_by(int isa, const uint8_t *text, size_t n) {
+    return tk_byte_kernels_of(isa)->utf8_invalid(text, n);
 }
 
 size_t tk_utf8_from_ucs1(const uint8_t *units, size_t n, uint8_t *out) {

@@ -37,6 +37,10 @@ TK_INLINE uint8_t *tk_utf8_put(uint8_t *out, uint32_t c) {
 
 /* Offset of the first byte that is not valid UTF-8 (Unicode 16, table 3-7), or n. */
 size_t tk_utf8_invalid(const uint8_t *text, size_t n);
+size_t tk_utf8_invalid_by(int isa, const uint8_t *text, size_t n);
+
+/* The same, one character after another. */
+size_t tk_utf8_invalid_plain(const uint8_t *text, size_t n);
 
 /* One character from UCS-2 units at *i, a surrogate pair as one: *i moves after it. */
 TK_INLINE uint8_t *tk_utf8_put_units(uint8_t *out, const uint16_t *units, size_t *i, size_t n, int *surrogates) {
