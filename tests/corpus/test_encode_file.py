@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import lzma
 import io
 import json
 import os
@@ -145,13 +146,17 @@ def test_what_cannot_be_read_or_written_is_an_error_and_leaves_nothing(tok: tokk
     Path("folder.npy").mkdir()
     Path("records.jsonl").write_text("{}")
     Path("cut.txt.gz").write_bytes(gzip.compress(b"low lower" * 100)[:-9])
+    Path("not.txt.gz").write_bytes(b"low lower")
+    Path("bad.txt.xz").write_bytes(lzma.compress(b"low lower" * 100)[:-20] + bytes(20))
     before = sorted(os.listdir())
     for path, out, error, said in (
         ("absent.txt", "out.npy", CorpusError, "does not exist"),
         ("folder.npy", "out.npy", CorpusError, "is a directory"),
         ("records.jsonl", "out.npy", CorpusError, "records"),
         ("cut.txt.gz", "out.npy", CorpusError, "ends early"),
-        ("*.*", "out.npy", OptionError, "names 3 files"),
+        ("not.txt.gz", "out.npy", CorpusError, r"not\.txt\.gz cannot be read"),
+        ("bad.txt.xz", "out.npy", CorpusError, r"bad\.txt\.xz cannot be read"),
+        ("*.*", "out.npy", OptionError, "names 5 files"),
         ("in.txt", "out.txt", OptionError, "must end in .npy or .bin"),
         ("in.txt", "folder.npy", IsADirectoryError, "name a file"),
         ("in.txt", "absent/out.npy", FileNotFoundError, "no directory"),

@@ -39,3 +39,11 @@ def test_tables_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     assert list(documents(tmp_path / "a.csv", errors="replace")) == ["\ufffd"]
     with pytest.raises(TypeError, match="the text number 2 is NoneType, not str"):
         list(documents(pyarrow.table({"text": ["a", None]})))
+    parquet = extra("pyarrow.parquet")
+    for column, message in (
+        (["a", None], r"record 2: the column 'text' is empty \(null\)"),
+        ([1, 2], "record 1: .* type int"),
+    ):
+        parquet.write_table(pyarrow.table({"text": column}), tmp_path / "b.parquet")
+        with pytest.raises(CorpusError, match=message):
+            list(documents(tmp_path / "b.parquet"))

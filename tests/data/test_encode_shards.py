@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 import random
 import struct
 import sys
@@ -15,7 +17,7 @@ import pytest
 
 import tokkit
 from extras import extra
-from tokkit.data import Tokens, encode_shards
+from tokkit.data import Tokens, encode_shards, writers
 from tokkit.data.packing import Packed, best_fit, sequential
 from tokkit.errors import CorpusError, FormatError, OptionError, SpecialTokenError, VocabError
 
@@ -203,6 +205,44 @@ def test_a_second_run_encodes_only_what_changed(tok: tokkit.Tokenizer, shards: l
     other = tokkit.train({"low": 1}, vocab_size=256)
     with pytest.raises(OptionError, match="with tokenizer '"):
         encode_shards(other, shards, out)
+
+
+def test_a_folder_refuses_shards_of_other_options_before_it_has_a_manifest_too(
+    tok: tokkit.Tokenizer, shards: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "ids"
+    encode_shards(tok, shards[:1], out, with_manifest=False)  # as a run that was stopped leaves it
+    other = tokkit.train({"low": 1}, vocab_size=256)
+    with pytest.raises(OptionError, match="holds shards with tokenizer '"):
+        encode_shards(other, shards, out)
+    encode_shards(tok, shards, out)
+    with pytest.raises(OptionError, match="holds shards with unit 'line', and now unit is 'file'"):
+        encode_shards(tok, shards, out, unit="file")
+    assert Tokens(out).n_documents == 3 * 41
+    assert Tokens(out).manifest["unit"] == "line"
+
+
+@pytest.mark.parametrize("format", ["bin", "npy", "megatron", "arrow", "parquet"])
+@pytest.mark.parametrize("shuffle", [None, 1])
+def test_a_full_disk_is_named_by_the_shard_and_finished_shards_stay(
+    format: Any, shuffle: int | None, tok: tokkit.Tokenizer, shards: list[str], tmp_path: Path
+) -> None:
+    if format in ("arrow", "parquet"):
+        extra("pyarrow")
+    out = tmp_path / "ids"
+    encode_shards(tok, shards[:1], out, format=format, shuffle=shuffle)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(OSError, match="No space left") as raised:
+        patch.setattr(writers.Writer, "finish", full)
+        for writer in {*writers.WRITERS.values(), writers.FlatWriter}:
+            patch.setattr(writer, "finish", full)
+        encode_shards(tok, shards, out, format=format, shuffle=shuffle)
+    assert os.path.basename(raised.value.filename).startswith("part-1.jsonl.")
+    assert not [path.name for path in out.iterdir() if not path.name.startswith(("part-0", "manifest"))]
+    assert [m.encoded for m in encode_shards(tok, shards, out, format=format, shuffle=shuffle)] == [False, True, True]
 
 
 def test_a_manifest_that_disagrees_with_its_files_is_named(

@@ -107,8 +107,8 @@ class OfFiles:
                 return
 
 
-def write(path: str, header: Header, blocks: Blocks, threads: int = 1) -> Totals:
-    """Write a new file of counts; up to so many threads compress."""
+def write(path: str, header: Header, blocks: Blocks, threads: int = 1, target: str | None = None) -> Totals:
+    """Write a new file of counts; up to so many threads compress. The error of a full disk names `target`."""
     try:
         with open(path, "xb") as file:
             writer = CountsWriter(file, header)
@@ -121,7 +121,7 @@ def write(path: str, header: Header, blocks: Blocks, threads: int = 1) -> Totals
     except OSError as error:
         if error.errno is None or error.filename is not None:
             raise
-        raise OSError(error.errno, error.strerror, path) from None  # a full disk: its error names no file
+        raise OSError(error.errno, error.strerror, target or path) from None
 
 
 def _compress_and_put(writer: CountsWriter, blocks: Blocks, threads: int) -> None:
@@ -158,7 +158,7 @@ class Spills:
     def _written(self, blocks: Blocks, threads: int) -> CountsReader:
         path = temporary_files.new(self._target, self._target)
         try:
-            write(path, self._header, blocks, threads)
+            write(path, self._header, blocks, threads, self._target)
             return CountsReader(path)
         except BaseException:
             _remove(path)

@@ -124,10 +124,8 @@ class _Blocks:
     def _fill(self, buffer: bytearray, n: int) -> int:
         with memoryview(buffer) as view:
             while n < len(buffer):
-                try:
+                with readers.read_errors(self._name):
                     got = self._source.readinto(view[n:])
-                except EOFError:
-                    raise CorpusError(f"{self._name} ends early: the compressed file was cut") from None
                 if not got:
                     self._ended = True
                     return n

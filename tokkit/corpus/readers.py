@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -217,11 +218,18 @@ def documents(
 
 def read_block(stream: BinaryIO, name: str) -> bytes:
     """Return the next bytes of a file, none at its end; CorpusError if it cannot be read."""
-    try:
+    with read_errors(name):
         return stream.read(BLOCK_BYTES)
+
+
+@contextlib.contextmanager
+def read_errors(name: str) -> Iterator[None]:
+    """Raise CorpusError for what reading a file, perhaps compressed, leads to."""
+    try:
+        yield
     except EOFError:
         raise CorpusError(f"{name} ends early: the compressed file was cut") from None
-    except MemoryError:
+    except (MemoryError, CorpusError, OptionError):
         raise
     except Exception as error:  # zlib.error and lzma.LZMAError share no base below it, and need imports to name
         raise CorpusError(f"{name} cannot be read: {error}") from None

@@ -48,7 +48,15 @@ def of_table(stream: BinaryIO, path: str, name: str, field: str, errors: str) ->
     suffix = suffix_of(path)
     if suffix == ".json":
         return _of_array(_json(stream.read().removeprefix(b"\xef\xbb\xbf"), name, errors), name, field)
-    return enumerate(_of_columns(stream, path, suffix, name, field), 1)
+    return _of_column(_of_columns(stream, path, suffix, name, field), name, field)
+
+
+def _of_column(values: Iterable[object], name: str, field: str) -> Iterator[tuple[int, object]]:
+    for number, value in enumerate(values, 1):
+        if not isinstance(value, (str, bytes)):
+            found = "is empty (null)" if value is None else f"has a value of the type {type(value).__name__}"
+            raise CorpusError(f"{name}, record {number}: the column {field!r} {found}; it must have text")
+        yield number, value
 
 
 def _of_array(array: object, name: str, field: str) -> Iterator[tuple[int, str]]:

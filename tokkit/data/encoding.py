@@ -18,6 +18,7 @@ from tokkit.data.rearranging import Rearranged
 from tokkit.data.writers import WRITERS, Chunk, Writer
 from tokkit.definition import is_text
 from tokkit.errors import OptionError
+from tokkit.formats import temporary_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,8 +99,8 @@ def encode_shards(
     about = {"kind": format, "dtype": width, **tokenizer.about_ids(), "bos": first, "eos": last, **packing}
     folder = os.fspath(out)
     os.makedirs(folder, exist_ok=True)
-    manifest.check_same(folder, about)
     how = {**about, "unit": unit, "field": field, "input_errors": input_errors, "special": _listed(special)}
+    manifest.check_same(folder, how)
     encoder = tokenizer.file_encoder(
         special=special, threads=threads, input_errors=input_errors, narrow=width == "uint16"
     )
@@ -122,7 +123,7 @@ def encode_shards(
             corpus = Corpus([shard], unit=unit, field=field, errors=input_errors)
             source = DocumentEncoder(encoder, shard, corpus, width, first, last)
             seed = None if shuffle is None else [shuffle, *os.fsencode(os.path.basename(shard))]
-            with WRITERS[format](stem, width, about) as writer:
+            with temporary_files.naming(stem), WRITERS[format](stem, width, about) as writer:
                 if pack is None and seed is None:
                     source.write(writer)
                 else:
@@ -132,11 +133,11 @@ def encode_shards(
             counts = {"tokens": writer.n_ids, "documents": source.documents, "bytes": source.n_bytes}
             if made:
                 made[-1][1].result()  # no more than one shard waits, and what failed is said before the next
-            record = {"shard": shard, "name": name, "key": key, **counts}
+            record = {"shard": shard, "name": name, "key": key, "options": how, **counts}
             made.append((shard, finishing.submit(_recorded, stem, record, writer), True))
         records = [(shard, ready.result(), encoded) for shard, ready, encoded in made]
     if with_manifest:
-        manifest.write(folder, about)
+        manifest.write(folder, how)
     if progress is not None:
         progress("encode", len(given), len(given))
     return [

@@ -70,29 +70,47 @@ def differing(folder: str, files: Mapping[str, Any]) -> str:
     return ""
 
 
-def check_same(folder: str, about: Mapping[str, Any]) -> None:
-    """Raise OptionError if the folder has shards that were made with another tokenizer or other options."""
+def check_same(folder: str, how: Mapping[str, Any]) -> None:
+    """Raise OptionError if the folder has shards that were made with another tokenizer or other options.
+
+    Without a manifest, as after a run that was stopped, one record of a shard tells: those after it were compared.
+    """
     path = os.path.join(folder, MANIFEST)
-    if not os.path.exists(path):
+    if os.path.exists(path):
+        _refuse_others(folder, read_json(path), how)
         return
-    found = read_json(path)
-    for name, value in about.items():
-        if found.get(name) != value:
+    with os.scandir(folder) as entries:
+        record = next((entry.path for entry in entries if entry.name.endswith(RECORD)), None)
+    if record is not None:
+        _refuse_others(folder, _options_of(read_json(record)), how)
+
+
+def _options_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options by which a shard was made; none of a record that has no such object."""
+    found = record.get("options")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _refuse_others(folder: str, found: Mapping[str, Any], how: Mapping[str, Any]) -> None:
+    for name, value in how.items():
+        if name in found and found[name] != value:
             raise OptionError(
-                f"{show(folder)} holds shards with {name} {found.get(name)!r}, and now {name} is {value!r}; "
+                f"{show(folder)} holds shards with {name} {found[name]!r}, and now {name} is {value!r}; "
                 "choose another folder"
             )
 
 
-def write(folder: str, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifest of all shards that have a record, and return it."""
+def write(folder: str, how: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the manifest of all shards that have a record, and return it; OptionError for one of other options."""
     records = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(RECORD):
-            records.append(read_json(os.path.join(folder, name)))
+            record = read_json(os.path.join(folder, name))
+            _refuse_others(folder, _options_of(record), how)
+            records.append({key: value for key, value in record.items() if key != "options"})
     records.sort(key=lambda record: (record["shard"], record["name"]))
     totals = {what: sum(record[what] for record in records) for what in ("tokens", "documents", "bytes")}
-    made = {"format": FORMAT, "version": VERSION, **about, **totals, "shards": records}
+    made = {"format": FORMAT, "version": VERSION, **how, **totals, "shards": records}
     write_json(os.path.join(folder, MANIFEST), made)
     return made
 

@@ -139,7 +139,7 @@ def merge_counts(
         runs, factors, divisor = _reduced(files.files, weighted, spills)
         blocks = OfFiles(runs, min_count, factors=factors, divisor=divisor)
         with temporary_files.beside(target) as aside:
-            totals = count_merge.write(aside, header, blocks, workers)
+            totals = count_merge.write(aside, header, blocks, workers, target)
             (os.replace if overwrite else put_new)(aside, target)
         report("merge", n_words, n_words, always=True)
     return totals
@@ -173,11 +173,11 @@ def _count(
             spill=spills.add if max_memory is not None else None,
         )
         if not spills.files and (max_memory is None or sum(t.held_bytes for t in tables) <= share or threads == 1):
-            totals = count_merge.write(aside, header, OfTable(one_table(tables)), threads)
+            totals = count_merge.write(aside, header, OfTable(one_table(tables)), threads, target)
         else:
             while tables:
                 spills.add(tables.pop())
-            totals = count_merge.write(aside, header, OfFiles(spills.reduced(spills.files)), threads)
+            totals = count_merge.write(aside, header, OfFiles(spills.reduced(spills.files)), threads, target)
         os.replace(aside, target)
     return totals
 
