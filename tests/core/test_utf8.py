@@ -99,8 +99,10 @@ def first_invalid(data: bytes) -> int:
 
 # Characters at the bounds of each length, and sequences that are none: cut, too long, surrogates, beyond U+10FFFF.
 VALID = [character.encode() for character in "a\x7f\x80\u07ff\u0800\u0fff\u1000\ud7ff\ue000\uffff\U00010000\U0010ffff"]
-INVALID = [bytes.fromhex(code) for code in "80 bf c0af c2 c27f c2c2 dfc0 e0a0 e09fbf e28041 eda080 edbfbf".split()] + [
-    bytes.fromhex(code) for code in "ef80 f08fbfbf f09080 f0908041 f4908080 f48fbf f5808080 ff fe c1bf".split()
+INVALID = [
+    *map(bytes.fromhex, ["80", "bf", "c0af", "c2", "c27f", "c2c2", "dfc0", "e0a0", "e09fbf", "e28041", "eda080"]),
+    *map(bytes.fromhex, ["edbfbf", "ef80", "f08fbfbf", "f09080", "f0908041", "f4908080", "f48fbf", "f5808080"]),
+    *map(bytes.fromhex, ["ff", "fe", "c1bf"]),
 ]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import gzip
-import lzma
 import io
 import json
+import lzma
 import os
 import signal
 import threading

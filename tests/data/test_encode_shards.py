@@ -235,11 +235,10 @@ def test_a_full_disk_is_named_by_the_shard_and_finished_shards_stay(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(OSError, match="No space left") as raised:
-        patch.setattr(writers.Writer, "finish", full)
-        for writer in {*writers.WRITERS.values(), writers.FlatWriter}:
-            patch.setattr(writer, "finish", full)
-        encode_shards(tok, shards, out, format=format, shuffle=shuffle)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writers.WRITERS[format], "finish", full)
+        with pytest.raises(OSError, match="No space left") as raised:
+            encode_shards(tok, shards, out, format=format, shuffle=shuffle)
     assert os.path.basename(raised.value.filename).startswith("part-1.jsonl.")
     assert not [path.name for path in out.iterdir() if not path.name.startswith(("part-0", "manifest"))]
     assert [m.encoded for m in encode_shards(tok, shards, out, format=format, shuffle=shuffle)] == [False, True, True]
