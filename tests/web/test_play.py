@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 import threading
@@ -108,6 +109,30 @@ def test_tokens_of_a_window_are_those_of_the_whole_text(ask: Callable[..., Any],
     window = part.json["sets"][0]
     inside = [k for k, (a, b) in enumerate(encoding.byte_offsets) if b > 5 and a <= 9]
     assert (window["first"], window["ids"]) == (inside[0], [encoding.ids[k] for k in inside])
+
+
+def test_all_ids_of_a_text_are_there_to_be_copied(ask: Callable[..., Any], tok: tokkit.Tokenizer) -> None:
+    path = "/api/encode?tokenizer=a&tokenizer=bad&to=1"
+    assert ask((path, TEXT.encode()), ("/api/ids?key={key}&tokenizer=a", ""))[1].json == {"ids": tok.encode(TEXT)}
+    assert ask((path, TEXT.encode()), ("/api/ids?key={key}&tokenizer=bad", ""))[1].status == 404
+    assert ask(("/api/ids?key=1&tokenizer=a", "")).json["error"]["code"] == "gone"
+
+
+@pytest.mark.parametrize("given", [b"[{}]", b"tensor([{}])", b"{}"])
+def test_ids_are_decoded_and_each_has_its_span(ask: Callable[..., Any], tok: tokkit.Tokenizer, given: bytes) -> None:
+    ids = [*tok.encode("low na\u00efve"), 280, tok.vocab[b"\xc3"]]
+    body = given.replace(b"{}", ", ".join(map(str, ids)).encode())
+    reply = ask(("/api/decode?tokenizer=a&tokenizer=b&to=99", body)).json
+    text, (only,) = base64.b64decode(reply["utf8"]), reply["sets"]
+    assert (text, only["ids"], reply["same"]) == (tok.decode_bytes(ids), ids, False)
+    for id_, start, end in zip(ids, only["starts"], only["ends"], strict=True):
+        assert text[start:end] == tok.token_bytes(id_)
+    assert ask(("/api/decode?tokenizer=a", str(tok.encode(TEXT)).encode())).json["same"] is True
+    assert ask(("/api/decode?tokenizer=a", b"none")).json["utf8"] == ""
+    for wrong in (b"281", b"-100", b"9" * 18):
+        error = ask(("/api/decode?tokenizer=a", wrong))
+        assert error.status == 400
+        assert "no token has the id" in error.json["error"]["message"]
 
 
 def test_a_change_of_a_text_gives_the_tokens_of_the_whole(ask: Callable[..., Any], tok: tokkit.Tokenizer) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from tokkit.view.standalone import standalone
 
 FILES = (
-    *("tokens.css", "play.css", "text.js", "tokens.js", "panes.js", "editor.js", "server.js", "settings.js"),
-    *("chat.js", "files.js", "why.css", "why.js", "play.js"),
+    *("tokens.css", "play.css", "text.js", "tokens.js", "heads.js", "panes.js", "editor.js"),
+    *("server.js", "settings.js", "chat.js", "files.js", "why.css", "why.js", "play.js"),
 )
 BODY = """
 <div id="banner" role="alert" hidden></div>
@@ -19,7 +19,8 @@ BODY = """
 <button id="add" type="button">Add</button></span>
 <label><input id="special" type="checkbox"> Read special tokens in the text</label>
 <label><input id="own" type="checkbox"> Add the tokenizer's own</label>
-<label><input id="marks" type="checkbox" checked> Show white space</label>
+<label>Show <select id="show"><option>text</option><option>ids</option></select></label>
+<label><input id="marks" type="checkbox" checked> White space</label>
 <label>Context <input id="context" type="number" min="1" max="99999999999" step="1" placeholder="none"></label>
 <label>Colours <select id="theme"><option value="">as the system</option><option>light</option><option>dark</option>
 </select></label>
@@ -29,6 +30,7 @@ BODY = """
 <div id="views" role="tablist" aria-label="Input">
 <button id="as-text" type="button" role="tab" aria-selected="true" aria-controls="typing">Text</button>
 <button id="as-chat" type="button" role="tab" aria-selected="false" aria-controls="chatting" tabindex="-1">Chat</button>
+<button id="as-ids" type="button" role="tab" aria-selected="false" aria-controls="decoding" tabindex="-1">Ids</button>
 </div>
 <p id="status" role="status"></p>
 </div>
@@ -45,6 +47,11 @@ BODY = """
 <label>Template <select id="whose"><option value="">the first tokenizer's</option>
 <option value="written">written here</option></select></label>
 <textarea id="template" aria-label="Template" spellcheck="false" rows="6" hidden></textarea>
+</section>
+<section id="decoding" role="tabpanel" aria-labelledby="as-ids" hidden>
+<textarea id="given" aria-label="Ids" spellcheck="false" autocomplete="off" placeholder="[9906, 11, 1917, 0]">
+</textarea>
+<p>Paste ids, with whatever is between them: the first tokenizer decodes them.</p>
 </section>
 <section id="shown" aria-label="Tokens">
 <div id="heads" class="heads"></div>

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.engines.decoding import decoding_of
 from tokkit.sentencepiece_model import SPACE, SentencePieceModel
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 Told = tuple[str, "float | None", int]
 """The bytes of a token in hexadecimal, its score if the model has one, and whether it is special."""
+
+
+Spellings = tuple[list[bytes], dict[int, bytes]]
+"""The bytes that each id adds to a text, and those of ids that add others at its start."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +66,38 @@ def encoded(tok: Tokenizer, text: str | bytes, *, special: Special = "text", add
     """Return the tokens of a whole text: it is neither truncated nor padded."""
     encoding = tok(text, special=special, add_special=add_special, truncation=None, padding=None)
     return TokenSpans.of(encoding, tok.vocab.get(SPACE))
+
+
+def spellings_of(tok: Tokenizer) -> Spellings | None:
+    """Return what each id adds to a text; None if that depends on the token after it."""
+    return decoding_of(tok.definition).spellings()
+
+
+def decoded(tok: Tokenizer, ids: Sequence[int], spelt: Spellings | None = None) -> tuple[bytes, TokenSpans]:
+    """Return the bytes of ids, and what each of them adds to these; VocabError for an id without a token.
+
+    `spelt` is what `spellings_of` returns, which takes a moment to make; without it a text that depends on the token
+    after it belongs to that token. Unknown tokens of SentencePiece have no text.
+
+    >>> import tokkit
+    >>> tok = tokkit.train({"low": 5, "lower": 2}, vocab_size=258)
+    >>> text, spans = decoded(tok, [257, 101, 114])
+    >>> text, spans.starts.tolist(), spans.ends.tolist()
+    (b'lower', [0, 3, 4], [3, 4, 5])
+    """
+    tok.decode_bytes(ids)  # which checks them
+    if spelt is None:
+        stream = tok.decode_stream()
+        parts = [stream.step(id_).encode() for id_ in ids]
+        if rest := stream.flush().encode():
+            parts[-1] += rest
+    else:
+        texts, first = spelt
+        parts = [texts[id_] for id_ in ids]
+        parts[:1] = [first.get(id_, texts[id_]) for id_ in ids[:1]]
+    ends = np.cumsum([len(part) for part in parts], dtype=np.uint32)
+    starts = np.append(np.uint32(0), ends[:-1])[: len(ends)].astype(np.uint32)
+    return b"".join(parts), TokenSpans(np.array(ids, dtype=np.uint32), starts, ends)
 
 
 def scores_of(tok: Tokenizer) -> NDArray[Any] | None:

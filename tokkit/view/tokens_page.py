@@ -23,12 +23,13 @@ MAX_BYTES = 8 << 20
 """Bytes of text that a page holds: 11 MB of HTML, and some 8 bytes more for each token."""
 MAX_COMPARED = 8
 """Tokenizers side by side; more columns are too narrow to read."""
-FILES = ("tokens.css", "text.js", "tokens.js", "panes.js", "tokens_page.js")
+FILES = ("tokens.css", "text.js", "tokens.js", "heads.js", "panes.js", "tokens_page.js")
 BODY = """
 <form>
-<label><input id="marks" type="checkbox" checked> Show white space and invisible characters</label>
+<label>Show <select id="show"><option>text</option><option>ids</option></select></label>
+<label><input id="marks" type="checkbox" checked> White space and invisible characters</label>
 </form>
-<div id="panes"></div>
+<div id="panes" role="region" aria-label="Tokens; arrow keys move"></div>
 <output id="readout" aria-live="polite">Point at a token, or move with the arrow keys.</output>
 """
 

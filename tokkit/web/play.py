@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import functools
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from tokkit.errors import ChatError, OptionError
 from tokkit.view.play_page import play_page
+from tokkit.view.token_spans import encoded
 from tokkit.web.access import LOCAL, Access
 from tokkit.web.application import Handler, application, dumped, json_response
 from tokkit.web.errors import RequestError
@@ -29,6 +32,7 @@ MAX_BODY = 4 << 20
 MAX_TOKENIZERS = 8
 MAX_WORD = 200
 """Characters of a word whose tokens are explained: the steps of longer ones fill screens."""
+NUMBER = re.compile(rb"-?[0-9]{1,18}")
 HEADERS = {
     "cache-control": "no-store", "referrer-policy": "no-referrer", "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -68,7 +72,9 @@ class _Server:
             "/health": ("GET", self.health),
             "/api/encode": ("POST", self.encode),
             "/api/chat": ("POST", self.chat),
+            "/api/decode": ("POST", self.decode),
             "/api/range": ("POST", self.range),
+            "/api/ids": ("POST", self.ids),
             "/api/why": ("POST", self.why),
         }
         return application(routes, lifespan=self._lifespan, headers=HEADERS)
@@ -120,6 +126,20 @@ class _Server:
         encoded = {name: [(p.encode("utf-8", "replace"), own) for p, own in made] for name, made in rendered.items()}
         return await self._answer(encoded.__getitem__, asked, _window(request.query_params), text=text)
 
+    async def decode(self, request: Request) -> Response:
+        asked, window = _asked(request), _window(request.query_params)
+        self.results.announce(asked)
+        ids = [int(number) for number in NUMBER.findall(await request.body())]
+
+        def work() -> bytes:
+            key, result, text = self.results.decode(ids, asked)
+            tok = self.results.tokenizers.get(asked.tokenizers[0])
+            again = encoded(tok, text.decode("utf-8", "replace"), special="all").ids.tolist()
+            made = {"key": key, "utf8": base64.b64encode(text).decode(), "same": again == ids}
+            return dumped(made | {"sets": self.results.between(result, *window)})
+
+        return _json(await self._run(work))
+
     def _rendered(
         self, asked: Asked, messages: list[Any], given: str | None, prompt: bool
     ) -> dict[str, list[tuple[str, bool]]]:
@@ -160,6 +180,14 @@ class _Server:
         result = self.results.kept(request.query_params.get("key", ""))
         window = _window(request.query_params)
         return _json({"sets": self.results.between(result, *window)})
+
+    async def ids(self, request: Request) -> Response:
+        result = self.results.kept(request.query_params.get("key", ""))
+        name = request.query_params.get("tokenizer", "")
+        spans = result.sets.get(name)
+        if spans is None or isinstance(spans, str):
+            raise RequestError(f"there are no tokens of {name!r} for this text", status=404, param="tokenizer")
+        return _json({"ids": spans.ids.tolist()})
 
     async def why(self, request: Request) -> Response:
         from tokkit.view.reasons import why

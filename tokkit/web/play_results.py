@@ -16,7 +16,7 @@ from tokkit.errors import TokkitError
 from tokkit.escaping import visible
 from tokkit.sampling.subwords import Merges, has_merges
 from tokkit.view.token_parts import TokenParts, with_parts
-from tokkit.view.token_spans import TokenSpans, encoded, told
+from tokkit.view.token_spans import Spellings, TokenSpans, decoded, encoded, spellings_of, told
 from tokkit.web.errors import RequestError
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ class Tokenizers:
         self._loaded: dict[str, Tokenizer] = {}
         self._merges: dict[str, Merges] = {}
         self._parts: dict[str, TokenParts] = {}
+        self._spelt: dict[str, Spellings | None] = {}
         self._lock = threading.Lock()
 
     def merges(self, name: str) -> Merges | None:
@@ -71,6 +72,12 @@ class Tokenizers:
         if name not in self._parts:
             self._parts[name] = TokenParts(self.get(name))
         return self._parts[name]
+
+    def spellings(self, name: str) -> Spellings | None:
+        """Return what each id of a tokenizer adds to a text."""
+        if name not in self._spelt:
+            self._spelt[name] = spellings_of(self.get(name))
+        return self._spelt[name]
 
     def get(self, name: str) -> Tokenizer:
         """Return a tokenizer; RequestError, 404 or 422, if there is none of this name or it does not load."""
@@ -127,7 +134,17 @@ class Results:
                     raise
                 sets[name] = visible(str(error))
         self._check_fresh(asked)
-        key, result = f"{self._name}-{next(self._numbers)}", Result(text, n_bytes, sets)
+        return self._keep(Result(text, n_bytes, sets))
+
+    def decode(self, ids: Sequence[int], asked: Asked) -> tuple[str, Result, bytes]:
+        """Return the text of ids of the first tokenizer, as the other results are, and its bytes."""
+        self._check_fresh(asked)
+        name = asked.tokenizers[0]
+        text, spans = decoded(self.tokenizers.get(name), ids, self.tokenizers.spellings(name))
+        return *self._keep(Result(None, len(text), {name: spans})), text
+
+    def _keep(self, result: Result) -> tuple[str, Result]:
+        key = f"{self._name}-{next(self._numbers)}"
         with self._lock:
             self._kept[key] = result
             while len(self._kept) > KEPT:

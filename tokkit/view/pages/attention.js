@@ -1,6 +1,6 @@
 // The map of a matrix: tokens or texts on both axes, a layer and a head at a time. Values go from `low`, 0 if there is
 // none, to `top`; `order` is another order of the rows and columns of a square matrix.
-const data = pageData(), steps = numbers(data.weights);
+const data = pageData(), weights = shorts(data.weights);
 const [layers, heads, rows, columns] = data.shape;
 const frame = element("frame"), room = element("room"), mark = element("mark"), readout = element("readout");
 const canvas = element("map"), pen = canvas.getContext("2d");
@@ -14,11 +14,21 @@ const font = Math.min(13, Math.max(8, cell - 2)) + "px ui-monospace, monospace";
 pen.font = font;
 const left = space(data.rows), top_ = space(data.columns);
 const low = data.low || 0, isSigned = low < 0;
-let wide = 0, high = 0, colours = null, at = null, order = null;
+let wide = 0, high = 0, colours = null, at = null, order = null, plane = weights;
 
-function fill(select, n) {
+function fill(select, n, ...more) {
   for (let i = 0; i < n; i++) select.add(new Option(String(i + 1), String(i)));
+  if (n > 1) select.append(...more);
   select.disabled = n < 2;
+}
+
+// The weights of a layer and a head, 0 to 65535; for the head "mean" those of its heads' mean.
+function planeOf(l, h) {
+  const size = rows * columns, from = l * heads * size;
+  if (h !== "mean") return weights.subarray(from + h * size, from + (Number(h) + 1) * size);
+  const sums = new Float32Array(size);
+  for (let k = 0; k < heads; k++) for (let i = 0, j = from + k * size; i < size; i++, j++) sums[i] += weights[j];
+  return Uint16Array.from(sums, sum => sum / heads);
 }
 
 function space(tokens) {
@@ -35,11 +45,7 @@ function rowOf(i) { return data.rows[order ? order[i] : i]; }
 function columnOf(j) { return data.columns[order ? order[j] : j]; }
 
 // The weight of a square in the layer and head that are chosen, 0 to 65535.
-function step(i, j) {
-  const plane = Number(layer.value) * heads + Number(head.value);
-  if (order) i = order[i], j = order[j];
-  return steps.getUint16(2 * ((plane * rows + i) * columns + j), true);
-}
+function step(i, j) { return order ? plane[order[i] * columns + order[j]] : plane[i * columns + j]; }
 
 // A square root, so that small weights are to be seen; what is below 0 has the other colour.
 function dye() {
@@ -120,11 +126,12 @@ function resize() {
 function tell() {
   if (!at) return;
   const [i, j] = at, value = low + step(i, j) / 65535 * (data.top - low);
-  const said = text => data.longest_label ? shown(text).replace(/\u2423/g, " ") : shown(text);
+  const said = data.longest_label ? spaced : shown;
   readout.textContent = said(rowOf(i)) + " (" + (i + 1) + ") \u2192 " + said(columnOf(j)) + " (" + (j + 1) + "): "
     + value.toFixed(4);
   if (isSigned) return;
-  readout.textContent += ", layer " + (Number(layer.value) + 1) + ", head " + (Number(head.value) + 1);
+  const ofHead = head.value === "mean" ? "mean of its heads" : "head " + (Number(head.value) + 1);
+  readout.textContent += ", layer " + (Number(layer.value) + 1) + ", " + ofHead;
 }
 
 function point(i, j) {
@@ -133,8 +140,11 @@ function point(i, j) {
   tell(), flag();
 }
 
-fill(layer, layers), fill(head, heads);
-for (const select of [layer, head]) select.addEventListener("change", () => { tell(), paint(); });
+fill(layer, layers), fill(head, heads, new Option("mean of all", "mean"));
+for (const select of [layer, head]) select.addEventListener("change", () => {
+  plane = planeOf(layer.value, head.value);
+  tell(), paint();
+});
 canvas.addEventListener("mousemove", event => {
   const box = canvas.getBoundingClientRect(), x = event.clientX - box.left - left, y = event.clientY - box.top - top_;
   if (x < 0 || y < 0) return;
@@ -149,4 +159,4 @@ canvas.addEventListener("keydown", event => {
 frame.addEventListener("scroll", paint);
 addEventListener("resize", resize);
 dark.addEventListener("change", () => { dye(), paint(); });
-dye(), resize();
+plane = planeOf(0, 0), dye(), resize();

@@ -1,13 +1,11 @@
 // Other views of attention: the maps of all heads at once, and lines from each token to those that it looks at.
 const views = element("view"), grid = element("grid"), lines = element("lines"), thread = element("threads");
-const threadPen = thread.getContext("2d"), thumb = 88, mostTokens = 300, high_ = 22, wide_ = 180, least = .02;
+const threadPen = thread.getContext("2d"), thumb = 88, maxTokens = 300, high_ = 22, wide_ = 180, least = .02;
 let looking = -1;
 const hints = {
   map: readout.textContent, grid: "Choose a head to see its map.",
   lines: "Point at a token on the left, or reach it by Tab, to see what it looks at.",
 };
-
-function weightOf(l, h, i, j) { return steps.getUint16(2 * (((l * heads + h) * rows + i) * columns + j), true); }
 
 // A map of a head in few pixels, each of which is the greatest weight of its part.
 function thumbnail(l, h) {
@@ -15,9 +13,9 @@ function thumbnail(l, h) {
   const stepI = Math.ceil(rows / thumb), stepJ = Math.ceil(columns / thumb);
   sheet.width = Math.ceil(columns / stepJ), sheet.height = Math.ceil(rows / stepI);
   const image = new ImageData(sheet.width, sheet.height), pixels = new Uint32Array(image.data.buffer);
-  const greatest = new Uint16Array(pixels.length);
+  const greatest = new Uint16Array(pixels.length), ofHead = planeOf(l, h);
   for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) {
-    const at = Math.floor(i / stepI) * sheet.width + Math.floor(j / stepJ), weight = weightOf(l, h, i, j);
+    const at = Math.floor(i / stepI) * sheet.width + Math.floor(j / stepJ), weight = ofHead[i * columns + j];
     if (weight > greatest[at]) greatest[at] = weight;
   }
   greatest.forEach((weight, k) => { pixels[k] = colours[weight]; });
@@ -29,22 +27,20 @@ function drawGrid() {
   grid.style.setProperty("--heads", heads);
   const made = [];
   for (let l = 0; l < layers; l++) for (let h = 0; h < heads; h++) {
-    const button = document.createElement("button"), name = document.createElement("small");
-    button.type = "button", name.textContent = "layer " + (l + 1) + ", head " + (h + 1);
-    button.append(thumbnail(l, h), name);
-    button.addEventListener("click", () => {
+    const name = make("small", "", "layer " + (l + 1) + ", head " + (h + 1));
+    const button = buttonOf(thumbnail(l, h), () => {
       layer.value = l, head.value = h, views.value = "map";
       choose(), layer.dispatchEvent(new Event("change"));
     });
+    button.append(name);
     made.push(button);
   }
   grid.replaceChildren(...made);
 }
 
 function tokenList(id, tokens, canLook) {
-  element(id).replaceChildren(...tokens.slice(0, mostTokens).map((token, i) => {
-    const item = document.createElement("li");
-    item.textContent = clipped(token);
+  element(id).replaceChildren(...tokens.slice(0, maxTokens).map((token, i) => {
+    const item = make("li", "", clipped(token));
     if (!canLook) return item;
     item.tabIndex = 0;
     for (const kind of ["pointerenter", "focus"]) item.addEventListener(kind, () => look(i));
@@ -57,15 +53,13 @@ function look(i) {
   looking = i;
   drawLines();
   if (i < 0) return;
-  const l = Number(layer.value), h = Number(head.value);
-  const found = Array.from({ length: columns }, (_, j) => [weightOf(l, h, i, j), j]).sort((a, b) => b[0] - a[0]);
+  const found = Array.from({ length: columns }, (_, j) => [step(i, j), j]).sort((a, b) => b[0] - a[0]);
   readout.textContent = shown(data.rows[i]) + " looks at " + found.slice(0, 5).map(([weight, j]) =>
     shown(data.columns[j]) + " " + (weight / 65535 * data.top).toFixed(3)).join(", ");
 }
 
 function drawLines() {
-  const n = Math.min(rows, mostTokens), m = Math.min(columns, mostTokens);
-  const l = Number(layer.value), h = Number(head.value);
+  const n = Math.min(rows, maxTokens), m = Math.min(columns, maxTokens);
   const right = element("right").children;
   fit(thread, threadPen, wide_, Math.max(n, m) * high_);
   threadPen.strokeStyle = colour("--focus"), threadPen.lineWidth = 2;
@@ -73,7 +67,7 @@ function drawLines() {
   for (let i = 0; i < n; i++) {
     if (looking >= 0 && i !== looking) continue;
     for (let j = 0; j < m; j++) {
-      const part = weightOf(l, h, i, j) / 65535;
+      const part = step(i, j) / 65535;
       if (part < least) continue;
       threadPen.globalAlpha = part;
       threadPen.beginPath();
@@ -98,11 +92,11 @@ function choose() {
 }
 
 tokenList("left", data.rows, true), tokenList("right", data.columns, false);
-if (Math.max(rows, columns) > mostTokens) element("many").textContent = "The first " + mostTokens + " tokens.";
+if (Math.max(rows, columns) > maxTokens) element("many").textContent = "The first " + maxTokens + " tokens.";
 views.addEventListener("change", choose);
 element("left").addEventListener("pointerleave", () => look(-1));
 for (const select of [layer, head]) {
-  select.addEventListener("change", () => { if (views.value === "lines") drawLines(); });
+  select.addEventListener("change", () => { if (views.value === "lines") look(looking); });
 }
 dark.addEventListener("change", choose);
 if (views.value !== "map") choose();

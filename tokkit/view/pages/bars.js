@@ -1,22 +1,15 @@
-// Elements, and bars in tables, of the pages that report numbers.
-
-function made(kind, classes, ...content) {
-  const node = document.createElement(kind);
-  if (classes) node.className = classes;
-  node.append(...content);
-  return node;
-}
+// Bars in tables, of the pages that report numbers.
 
 function bar(value, top) {
-  const node = made("span", "bar");
+  const node = make("span", "bar");
   node.style.width = "max(" + (value ? 1 : 0) + "px, " + value / (top || 1) + " * var(--bar))";
   return node;
 }
 
 // Names of columns; those from number `first` on are over numbers.
 function head(first, ...names) {
-  return made("tr", "", ...names.map((name, k) => {
-    const cell = made("th", k >= first ? "number" : "", name);
+  return make("tr", "", ...names.map((name, k) => {
+    const cell = make("th", k >= first ? "number" : "", name);
     cell.scope = "col";
     return cell;
   }));
@@ -26,7 +19,7 @@ function head(first, ...names) {
 function chart([title, all_]) {
   const rows = all_.slice(0, all_.findLastIndex(([, n]) => n) + 1);
   const top = rows.reduce((most, [, n]) => Math.max(most, n), 0), all = rows.reduce((sum, [, n]) => sum + n, 0);
-  return made("table", "", made("caption", "", title), ...rows.map(([name, n]) => made("tr", "", made("td", "", name),
-    made("td", "number", n.toLocaleString("en")), made("td", "number", (100 * n / (all || 1)).toFixed(1) + " %"),
-    made("td", "", bar(n, top)))));
+  return make("table", "", make("caption", "", title), ...rows.map(([name, n]) => make("tr", "", make("td", "", name),
+    make("td", "number", n.toLocaleString("en")), make("td", "number", (100 * n / (all || 1)).toFixed(1) + " %"),
+    make("td", "", bar(n, top)))));
 }

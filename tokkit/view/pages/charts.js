@@ -51,11 +51,11 @@ function lineChart(title, lines, tell) {
   });
   const drawing = drawnAs("svg", { viewBox: "0 0 " + chartWide + " " + chartHigh, role: "group" }, ...parts);
   drawing.setAttribute("aria-label", title);
-  return made("figure", "", made("figcaption", "", title, made("small", "", ", by vocabulary size")), drawing);
+  return make("figure", "", make("figcaption", "", title, make("small", "", ", by vocabulary size")), drawing);
 }
 
 // Names of lines with their colours.
 function legend(names) {
-  return made("p", "legend", ...names.flatMap((name, k) => [
-    made("span", "", made("i", "swatch line" + (k % lineColours + 1)), shown(name)), " "]));
+  return make("p", "legend", ...names.flatMap((name, k) => [
+    make("span", "", make("i", "swatch line" + (k % lineColours + 1)), shown(name)), " "]));
 }

@@ -34,11 +34,9 @@ class Chat {
     select.setAttribute("aria-label", "Role");
     const text = document.createElement("textarea");
     text.value = content, text.rows = 3, text.setAttribute("aria-label", "Message"), text.spellcheck = false;
-    const button = line("button", "\u00d7");
-    button.type = "button", button.setAttribute("aria-label", "Remove this message");
-    button.addEventListener("click", () => { item.remove(), this.changed(), element("more").focus(); });
+    const remove = () => { item.remove(), this.changed(), element("more").focus(); };
     for (const input of [select, text]) input.addEventListener("input", this.changed);
-    item.append(select, text, button);
+    item.append(select, text, buttonOf("\u00d7", remove, "Remove this message"));
     this.list.append(item);
     return text;
   }

@@ -1,15 +1,32 @@
 // What all pages share: their data, texts that cannot act, colours, canvases and keys.
 "use strict";
 
-const style = getComputedStyle(document.documentElement);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 // Browsers draw canvases of 2^12 pixels a side on every device.
-const most = 2 ** 12;
+const maxSide = 2 ** 12;
 const arrows = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 // As tokkit.escaping has them: a bidi control in a token would turn the text around it.
 const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]/gu;
 
 function element(id) { return document.getElementById(id); }
+
+// An element of this class, "" for none, with texts and elements in it.
+function make(kind, classes, ...content) {
+  const node = document.createElement(kind);
+  if (classes) node.className = classes;
+  node.append(...content);
+  return node;
+}
+
+// A button; `name` is what a screen reader says of one whose content does not say what it does.
+function buttonOf(content, act, name = "") {
+  const button = make("button", "", content);
+  button.type = "button", button.addEventListener("click", act);
+  if (name) button.setAttribute("aria-label", name);
+  return button;
+}
+
+function counted(n, one) { return n.toLocaleString("en") + " " + one + (n === 1 ? "" : "s"); }
 
 function pageData() { return JSON.parse(element("data").textContent); }
 
@@ -19,6 +36,12 @@ function numbers(base64) {
   for (let k = 0; k < raw.length; k++) raw[k] = text.charCodeAt(k);
   return new DataView(raw.buffer);
 }
+
+function shorts(base64) { return new Uint16Array(numbers(base64).buffer); }
+
+function integers(base64) { return new Uint32Array(numbers(base64).buffer); }
+
+function floats(base64) { return new Float32Array(numbers(base64).buffer); }
 
 function escaped(character) {
   const code = character.charCodeAt(0), digits = code.toString(16);
@@ -30,12 +53,20 @@ function shown(token) {
   return clear.replace(controls, escaped);
 }
 
+// A name or a text of several words: inert as a token is, with its spaces as they are.
+function spaced(text) { return shown(text).replace(/\u2423/g, " "); }
+
 function clipped(token, longest = 16) {
   const characters = Array.from(shown(token));
   return characters.length > longest ? characters.slice(0, longest - 1).join("") + "\u2026" : characters.join("");
 }
 
-function colour(name) { return style.getPropertyValue(name); }
+// The colour of a property of the style sheets as a canvas takes it, light or dark as the page is. An element that is
+// never shown finds it.
+function colour(name) {
+  document.head.style.color = "var(" + name + ")";
+  return getComputedStyle(document.head).color;
+}
 
 // The colour of a part of the whole, 0 to 1, as [red, green, blue]: blue, or with `isOther` red.
 function shade(part, isOther = false) {
@@ -46,7 +77,7 @@ function shade(part, isOther = false) {
 
 // Give a canvas its size on the page, and as many pixels as the screen has there.
 function fit(canvas, pen, wide, high) {
-  const scale = Math.min(window.devicePixelRatio || 1, most / Math.max(wide, high));
+  const scale = Math.min(window.devicePixelRatio || 1, maxSide / Math.max(wide, high));
   canvas.width = wide * scale, canvas.height = high * scale;
   canvas.style.width = wide + "px", canvas.style.height = high + "px";
   pen.scale(scale, scale);

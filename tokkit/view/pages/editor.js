@@ -1,5 +1,5 @@
 // An editor of long texts: the textarea holds the part that is near its sight, a bar beside it stands for the whole.
-const allHere = 40000, leastAround = 6000, longestBar_ = 4e6, lineReach = 2000, mostUndone = 500, oneWord = 1000;
+const maxWhole = 40000, minAround = 6000, maxBar = 4e6, maxLine = 2000, maxUndone = 500, wordPause = 1000;
 
 class Editor {
   // `changed` is called after each change of the text; `watching` are told where its bytes change: see Touched.
@@ -54,25 +54,25 @@ class Editor {
   // Put the part around a character into the textarea, with all that `end` reaches.
   show(at, end = at) {
     const n = this.whole.length, around = this.around();
-    if (n <= allHere) this.from = 0, this.to = n;
+    if (n <= maxWhole) this.from = 0, this.to = n;
     else {
       this.from = this.lineBy(Math.max(0, at - around));
       this.to = this.lineBy(Math.min(n, end + around));
     }
     this.fromByte = bytesOf(this.whole.slice(0, this.from));
     this.part = this.area.value = this.whole.slice(this.from, this.to);
-    this.bar.hidden = n <= allHere;
-    this.area.classList.toggle("bare", n > allHere);
+    this.bar.hidden = n <= maxWhole;
+    this.area.classList.toggle("bare", n > maxWhole);
     this.follow();
   }
 
-  around() { return Math.max(leastAround, Math.round(this.area.clientWidth / 9 * this.area.clientHeight / 22 * 2.5)); }
+  around() { return Math.max(minAround, Math.round(this.area.clientWidth / 9 * this.area.clientHeight / 22 * 2.5)); }
 
   // The begin of the line that a character is in, if it is near; else a place between characters.
   lineBy(at) {
     if (!at || at === this.whole.length) return at;
     const line = this.whole.lastIndexOf("\n", at - 1) + 1;
-    if (at - line < lineReach) return line;
+    if (at - line < maxLine) return line;
     return isLow(this.whole, at) ? at - 1 : at;
   }
 
@@ -99,8 +99,8 @@ class Editor {
     if (!removed && !inserted) return;
     const step = { at: this.from + head, removed, inserted, when: performance.now() };
     this.part = now, this.keep(step), this.apply(step);
-    const isLarge = this.whole.length > allHere, caret = this.selectionStart;
-    if (isLarge === this.bar.hidden || isLarge && m > 4 * this.around() + 2 * lineReach) {
+    const isLarge = this.whole.length > maxWhole, caret = this.selectionStart;
+    if (isLarge === this.bar.hidden || isLarge && m > 4 * this.around() + 2 * maxLine) {
       this.show(caret), this.setSelectionRange(caret, caret);
     }
     this.changed();
@@ -128,13 +128,13 @@ class Editor {
   keep(step) {
     const last = this.done[this.done.length - 1];
     this.undone = [];
-    if (last && step.when - last.when < oneWord && !step.removed && !last.removed
+    if (last && step.when - last.when < wordPause && !step.removed && !last.removed
       && step.at === last.at + last.inserted.length && !/\s/.test(step.inserted)) {
       last.inserted += step.inserted, last.when = step.when;
       return;
     }
     this.done.push(step);
-    if (this.done.length > mostUndone) this.done.shift();
+    if (this.done.length > maxUndone) this.done.shift();
   }
 
   undo(steps, others) {
@@ -237,7 +237,7 @@ class Editor {
     if (this.bar.hidden) return;
     const { scrollTop, scrollHeight, clientHeight } = this.area, n = this.whole.length;
     const perCharacter = scrollHeight / Math.max(1, this.to - this.from);
-    const high = Math.min(longestBar_, Math.round(n * perCharacter / 1000) * 1000);
+    const high = Math.min(maxBar, Math.round(n * perCharacter / 1000) * 1000);
     const at = (this.from + (this.to - this.from) * scrollTop / scrollHeight) / n * high;
     const isEnd = this.to === n && scrollTop + clientHeight >= scrollHeight - 1;
     this.bar.firstChild.style.height = high + "px";

@@ -2,16 +2,20 @@
 const margin = 300;
 
 class Panes {
-  // `source` has bytes, names and range(from, to): a TokenSet for each name, or null until they have come.
-  constructor(frame, { readout, chosen = () => {}, pointed = () => {} }) {
-    this.frame = frame, this.readout = readout, this.chosen = chosen, this.pointed = pointed;
-    this.options = { marks: true, limit: [] }, this.source = null, this.starts = [], this.blocks = [];
+  // `source` has bytes, names and range(from, to): a TokenSet for each name, or null until they have come. `heads` are
+  // over the columns, and move sideways as these do.
+  constructor(frame, { readout, heads = null, chosen = () => {}, pointed = () => {} }) {
+    this.frame = frame, this.readout = readout, this.heads = heads, this.chosen = chosen, this.pointed = pointed;
+    this.options = { marks: true, ids: false, limit: [] }, this.source = null, this.starts = [], this.blocks = [];
     this.at = null, this.due = false;
     frame.tabIndex = 0;
     frame.classList.add("panes");
     this.room = document.createElement("div"), this.room.className = "room";
     frame.replaceChildren(this.room);
-    frame.addEventListener("scroll", () => this.later(), { passive: true });
+    frame.addEventListener("scroll", () => {
+      if (heads) heads.scrollLeft = frame.scrollLeft;
+      this.later();
+    }, { passive: true });
     frame.addEventListener("pointermove", event => this.point(tokenAt(event.target)));
     frame.addEventListener("click", event => {
       const found = tokenAt(event.target);
@@ -33,7 +37,7 @@ class Panes {
       block.className = "block";
       this.blocks.push(block), this.room.append(block);
     }
-    this.room.style.setProperty("--columns", Math.max(1, source.names.length));
+    for (const each of [this.room, this.heads]) if (each) each.style.setProperty("--columns", source.names.length || 1);
     this.point(null);
     this.measure();
   }
@@ -135,8 +139,8 @@ class Panes {
     ends.forEach((b, r) => {
       const compared = sets.length > 1 ? sets.map(set => set.error ? null : spansWithin(bytes, set, a, b)) : [];
       sets.forEach((set, s) => {
-        const options = { marks: this.options.marks, limit: this.options.limit[s] };
-        options.others = (s ? compared.slice(0, 1) : compared.slice(1)).filter(keys => keys);
+        const others = (s ? compared.slice(0, 1) : compared.slice(1)).filter(keys => keys);
+        const options = { ...this.options, limit: this.options.limit[s], others };
         if (set.error) replaceNodes(rows[r].children[s], [], []);
         else paintTokens(rows[r].children[s], bytes, set, a, b, options);
       });

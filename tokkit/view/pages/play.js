@@ -3,12 +3,12 @@ const data = pageData(), pause = 15, around = 3000;
 const example = "Tokenizers split text into tokens: na\u00efve caf\u00e9 menus, \u6771\u4eac, 3.14159, "
   + "\ud83d\ude42.\n\ndef count(words):\n    return len(words)  # type here\n";
 const heads = element("heads"), status_ = element("status");
-const ticks = { special: "special", own: "own", marks: "marks" };
+const panels = { text: "typing", chat: "chatting", ids: "decoding" };
 let names = [], priced = {}, view = "text", timer = 0, saving = 0, sent = null, settled = null;
 
 const text = new Editor(element("text"), element("bar"), changed);
 const server = new Server(element("banner"), () => send());
-const panes = new Panes(element("panes"), { readout: element("readout"), chosen: explain });
+const panes = new Panes(element("panes"), { readout: element("readout"), heads, chosen: explain });
 const chat = new Chat(() => changed());
 const files = new Files(data.body, took => { text.value = took, choose("text"), changed(); }, say);
 const reasons = new Why(server, say);
@@ -58,6 +58,7 @@ async function send() {
   clearTimeout(timer);
   if (!names.length) return;
   if (view === "chat") return sendChat();
+  if (view === "ids") return sendIds();
   const bytes = text.bytes, caret = caretByte(), [from, to] = sight(bytes, caret), asked = query(from, to);
   const since = new Touched();
   text.watching.add(since);
@@ -87,18 +88,32 @@ function changes(asked, bytes) {
 }
 
 async function sendChat() {
-  const [from, to] = sight(new Uint8Array(0), -1);
+  await sendOther("/api/chat", chat.body(), made => utf8Encoder.encode(made.text));
+}
+
+async function sendIds() {
+  const made = await sendOther("/api/decode", element("given").value.toWellFormed(), bytesOfData);
+  if (made && !made.same) say("By itself, the tokenizer cuts this text otherwise.");
+}
+
+function bytesOfData(made) { return new Uint8Array(numbers(made.utf8).buffer); }
+
+// Send what is not a text; the answer has the text of which tokens are shown.
+async function sendOther(path, body, bytesIn) {
+  const [from, to] = sight(new Uint8Array(0), -1), asked = view;
   try {
-    const made = await server.tokens("/api/chat", query(from, to), chat.body());
-    if (!made) return;
-    take(made, utf8Encoder.encode(made.text), -1, [from, to]);
-    panes.source.isChat = true;
+    const made = await server.tokens(path, query(from, to), body);
+    if (!made) return null;
+    take(made, bytesIn(made), -1, [from, to]);
+    panes.source.view = asked;
+    return made;
   } catch (error) {
     failed(error);
-    // The tokens of what was shown before would be taken for those of the chat.
-    if (error instanceof Refused && panes.source && !panes.source.isChat) {
+    // The tokens of what was shown before would be taken for those of this.
+    if (error instanceof Refused && panes.source && panes.source.view !== asked) {
       heads.replaceChildren(), panes.show({ bytes: new Uint8Array(0), names: [], range: () => [] });
     }
+    return null;
   }
 }
 
@@ -155,12 +170,25 @@ class Remote {
 }
 
 function drawHeads(sets, nBytes) {
-  heads.style.setProperty("--columns", Math.max(1, sets.length));
-  heads.replaceChildren(...sets.map(set => headOf(set, nBytes, {
-    context: context(), prices: data.prices, model: modelOf(set.name, data.prices, priced),
-    price: model => { priced[set.name] = model, changed(); },
-    remove: sets.length > 1 ? () => { names = names.filter(name => name !== set.name), changed(); } : null,
-  })));
+  heads.replaceChildren(...sets.map(set => {
+    const model = modelOf(set.name, data.prices, priced), choose = model => { priced[set.name] = model, changed(); };
+    const remove = () => { names = names.filter(name => name !== set.name), changed(); };
+    return headOf(set, nBytes, {
+      facts: set.error ? [] : factsOf(set, { context: context(), prices: data.prices, model, choose }),
+      copy: () => copy(set.name), remove: sets.length > 1 ? remove : null,
+    });
+  }));
+}
+
+// Copy all ids of a tokenizer, of which only those in sight are here.
+async function copy(name) {
+  try {
+    say(await copyIds(await idsOf(panes.source.key, name)));
+  } catch (error) { failed(error); }
+}
+
+async function idsOf(key, tokenizer) {
+  return (await server.ask("/api/ids", new URLSearchParams({ key, tokenizer }), "")).ids;
 }
 
 // Say why a token is what it is: by the word around it, with the space before it.
@@ -178,20 +206,32 @@ function explain(set, number) {
 
 function choose(next) {
   view = next;
-  for (const [id, panel, name] of [["as-text", "typing", "text"], ["as-chat", "chatting", "chat"]]) {
-    const tab = element(id), isOn = name === next;
+  for (const [name, panel] of Object.entries(panels)) {
+    const tab = element("as-" + name), isOn = name === next;
     tab.setAttribute("aria-selected", String(isOn)), tab.tabIndex = isOn ? 0 : -1;
     element(panel).hidden = !isOn;
   }
 }
 
+// Go to a view as its reader asks; that of ids begins with those of the text.
+async function turn(next) {
+  const { key } = panes.source || {}, isEmpty = next === "ids" && !element("given").value;
+  choose(next);
+  if (isEmpty && key) {
+    try { element("given").value = listed(await idsOf(key, names[0])); } catch (error) { failed(error); }
+  }
+  changed();
+}
+
 function state() {
   const made = { k: names, s: element("special").checked, o: element("own").checked, m: element("marks").checked };
+  if (element("show").value === "ids") made.i = 1;
   if (context()) made.c = context();
   if (Object.keys(priced).length) made.p = priced;
   if (element("theme").value) made.d = element("theme").value;
   if (view === "chat") made.h = chat.messages();
-  else if (text.value.length <= longestLink) made.t = text.value;
+  else if (view === "ids" && element("given").value.length <= maxLink) made.x = element("given").value;
+  else if (text.value.length <= maxLink) made.t = text.value;
   return made;
 }
 
@@ -202,7 +242,7 @@ function keep() {
 
 function restore() {
   const kept = stateOf(location.hash), found = known(kept.k, data.names);
-  names = found.length ? found : data.shown.slice(0, mostTokenizers);
+  names = found.length ? found : data.shown.slice(0, maxTokenizers);
   text.value = isText(kept.t) ? kept.t : example;
   priced = knownPrices(kept.p, data.names, data.prices);
   element("special").checked = !!kept.s, element("own").checked = !!kept.o, element("marks").checked = kept.m !== false;
@@ -211,9 +251,14 @@ function restore() {
   if (Array.isArray(kept.h)) {
     chat.set(kept.h.filter(each => each && isText(each.role) && isText(each.content)));
     choose("chat");
-  } else choose("text");
-  dress(), panes.set({ marks: element("marks").checked });
+  } else if (isText(kept.x)) element("given").value = kept.x, choose("ids");
+  else choose("text");
+  element("show").value = kept.i ? "ids" : "text";
+  dress(), redraw();
 }
+
+// Show what is in sight as the boxes say: nothing is asked of the server.
+function redraw() { panes.set({ marks: element("marks").checked, ids: element("show").value === "ids" }); }
 
 function dress() {
   const theme = element("theme").value;
@@ -223,31 +268,32 @@ function dress() {
 
 for (const name of data.names) element("names").add(new Option(shown(name), name));
 for (const id of ["special", "own", "context"]) element(id).addEventListener("input", changed);
-element("marks").addEventListener("change", () => { panes.set({ marks: element("marks").checked }), keep(); });
+for (const id of ["marks", "show"]) element(id).addEventListener("change", () => { redraw(), keep(); });
 element("theme").addEventListener("change", () => { dress(), keep(); });
 element("add").addEventListener("click", () => {
   const name = element("names").value;
   if (names.includes(name)) return say(shown(name) + " is here already.");
-  if (names.length === mostTokenizers) return say("There are " + mostTokenizers + " tokenizers already.");
+  if (names.length === maxTokenizers) return say("There are " + maxTokenizers + " tokenizers already.");
   names.push(name), changed();
 });
 element("link").addEventListener("click", async () => {
   keep();
-  const isWhole = view === "chat" || text.value.length <= longestLink;
+  const isWhole = view === "chat" || (view === "ids" ? element("given") : text).value.length <= maxLink;
   const told = isWhole ? "The link is copied." : "The link is copied; the text is too long for it.";
   try {
     await navigator.clipboard.writeText(location.href), say(told);
   } catch { say("The link is in the address bar."); }
 });
-for (const [id, name] of [["as-text", "text"], ["as-chat", "chat"]]) {
-  element(id).addEventListener("click", () => { choose(name), changed(); });
-  element(id).addEventListener("keydown", event => {
-    if (!event.key.startsWith("Arrow")) return;
-    choose(name === "text" ? "chat" : "text"), changed();
-    element(view === "text" ? "as-text" : "as-chat").focus();
+Object.keys(panels).forEach((name, k, all) => {
+  element("as-" + name).addEventListener("click", () => { turn(name); });
+  element("as-" + name).addEventListener("keydown", event => {
+    const by = arrow(event);
+    if (!by) return;
+    const next = all[(k + by[0] + by[1] + all.length) % all.length];
+    turn(next), element("as-" + next).focus();
   });
-}
-element("panes").addEventListener("scroll", () => { heads.scrollLeft = element("panes").scrollLeft; });
+});
+element("given").addEventListener("input", changed);
 element("settings").addEventListener("submit", event => event.preventDefault());
 addEventListener("hashchange", () => { restore(), send(); });
 restore();

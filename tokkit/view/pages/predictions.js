@@ -1,12 +1,8 @@
 // What a model expects along a text: tokens by how surprising they are, and what else could have come.
-const data = pageData(), n = numbers(data.ids).byteLength / 4, tones = 8, longestBar = 110;
+const data = pageData(), n = numbers(data.ids).byteLength / 4, tones = 8, maxBar = 110;
 const logprobs = floats(data.logprobs), entropies = floats(data.entropies), ranks = integers(data.ranks);
 const best = integers(data.best), ofBest = floats(data.of_best), bits = Math.log(2);
 const bytes = new Uint8Array(numbers(data.utf8).buffer);
-
-function integers(base64) { return new Uint32Array(numbers(base64).buffer); }
-
-function floats(base64) { return new Float32Array(numbers(base64).buffer); }
 
 // From 0, as it had to be, to 1; null for the first token, of which nothing is expected.
 const measures = {
@@ -39,24 +35,14 @@ function percent(logprob) {
   return (part >= 99.95 ? part.toFixed(1) : part.toPrecision(3)) + " %";
 }
 
-function cell(kind, text, classes) {
-  const made = document.createElement("td");
-  if (classes) made.className = classes;
-  if (kind === "bar") {
-    const bar = document.createElement("span");
-    bar.className = "bar", bar.style.width = Math.max(1, Math.round(Math.exp(text) * longestBar)) + "px";
-    made.append(bar);
-  } else made.textContent = text;
-  return made;
-}
-
 // The most probable tokens at a place: before token i, or after the text for n.
 function list(i) {
   const rows = [], own = i < n ? set.ids[i] : -1;
   const row = (id, logprob) => {
-    const made = document.createElement("tr"), classes = id === own ? "own" : "";
-    made.append(cell("text", called(id), classes), cell("text", percent(logprob), classes), cell("bar", logprob));
-    return made;
+    const bar = make("span", "bar");
+    bar.style.width = Math.max(1, Math.round(Math.exp(logprob) * maxBar)) + "px";
+    const cells = [called(id), percent(logprob), bar].map(each => make("td", "", each));
+    return make("tr", id === own ? "own" : "", ...cells);
   };
   let isThere = false;
   for (let k = (i - 1) * data.k; k < i * data.k; k++) {
@@ -83,11 +69,8 @@ function tell(i) {
 function after() { element("where").textContent = "After the text", list(n); }
 
 function scale() {
-  const [low, high] = scales[element("by").value], boxes = Array.from({ length: tones + 1 }, (_, k) => {
-    const box = document.createElement("i");
-    box.className = "h" + k;
-    return box;
-  });
+  const [low, high] = scales[element("by").value];
+  const boxes = Array.from({ length: tones + 1 }, (_, k) => make("i", "h" + k));
   element("scale").replaceChildren(low, ...boxes, high);
 }
 

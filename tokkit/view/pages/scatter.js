@@ -1,7 +1,7 @@
 // Points with names on a canvas that zooms and moves: where they are, which one is near, which names fit.
 // Pixels, and square pixels for each name.
 const margin = 40, lineHeight = 16, spare = 8, beside = 8, areaOfLabel = 6500;
-const closest = 2000, mostFound = 200, tones = 8;
+const closest = 2000, maxFound = 200, tones = 8;
 
 class Scatter {
   // `points` holds x, y of each point as float32, from 0 to 1, y upwards; `names` are clean texts; `heat` is 0 to 1.
@@ -155,7 +155,7 @@ class Scatter {
 
   // Write names beside their points, the important ones first, where no other name is.
   label(seen) {
-    const pen = this.pen, rows = new Map(), found = this.found.slice(0, mostFound);
+    const pen = this.pen, rows = new Map(), found = this.found.slice(0, maxFound);
     const wanted = new Set([this.chosen, this.pointed, ...this.near, ...found].filter(i => i >= 0));
     const urgent = wanted.size;
     for (const i of seen) wanted.add(i);

@@ -1,7 +1,8 @@
 // The settings of the playground, and the part of its address that keeps them and a short text.
-const longestLink = 4000, mostTokenizers = 8;
+const maxLink = 4000, maxTokenizers = 8;
 
-// What is kept: text, tokenizers, special tokens, the tokenizer's own, white space, context, colours, chat.
+// What is kept: tokenizers, special tokens, the tokenizer's own, white space, ids, context, prices, colours, and the
+// text, the chat or the ids that are given.
 function linkOf(state) {
   const raw = utf8Encoder.encode(JSON.stringify(state));
   let text = "";
@@ -22,7 +23,7 @@ function isText(value) { return typeof value === "string"; }
 
 // The names of a link that there are.
 function known(names, all) {
-  return Array.isArray(names) ? names.filter(name => all.includes(name)).slice(0, mostTokenizers) : [];
+  return Array.isArray(names) ? names.filter(name => all.includes(name)).slice(0, maxTokenizers) : [];
 }
 
 // The prices that a link chooses: model of the table, or none, by tokenizer.
@@ -32,19 +33,10 @@ function knownPrices(chosen, names, prices) {
   return Object.fromEntries(Object.entries(chosen).filter(isKnown));
 }
 
-function counted(n, one) { return n.toLocaleString("en") + " " + one + (n === 1 ? "" : "s"); }
-
 // What tokens cost: three digits that count.
 function cost(n, price, currency) {
   const value = n * price / 1e6;
   return (value ? Number(value.toPrecision(3)).toString() : "0") + (currency ? " " + currency : "");
-}
-
-function line(kind, text, ...classes) {
-  const made = document.createElement(kind);
-  made.textContent = text;
-  if (classes.length) made.className = classes.join(" ");
-  return made;
 }
 
 // Which model of the price table a tokenizer is: the one that was chosen for it, or one of its name.
@@ -55,38 +47,25 @@ function modelOf(name, prices, chosen) {
   return [name, stem].find(each => Object.hasOwn(prices.models, each)) || "";
 }
 
-function priceChoice(name, prices, model, price) {
+function priceChoice(name, prices, model, choose) {
   const select = document.createElement("select");
   select.append(new Option("no price", "", false, !model));
   for (const each of Object.keys(prices.models)) select.append(new Option(shown(each), each, false, each === model));
   select.setAttribute("aria-label", "Price of " + shown(name));
-  select.addEventListener("change", () => price(select.value));
+  select.addEventListener("change", () => choose(select.value));
   return select;
 }
 
-// The line over a tokenizer's tokens.
-function headOf(set, nBytes, { context, prices, model, price: choosePrice, remove }) {
-  const head = document.createElement("div");
-  head.append(line("strong", shown(set.name)));
-  if (remove) {
-    const button = line("button", "\u00d7");
-    button.type = "button", button.setAttribute("aria-label", "Remove " + shown(set.name));
-    button.addEventListener("click", remove);
-    head.append(button);
+// What a head says of money and of the context that is filled.
+function factsOf({ name, n, fits }, { context, prices, model, choose }) {
+  const price = model && prices.models[model], limit = context || price && price[1], facts = [];
+  const say = (text, classes = "number") => facts.push(make("span", classes, text));
+  if (prices) facts.push(priceChoice(name, prices, model, choose));
+  if (price) say(cost(n, price[0], prices.currency));
+  if (limit && n <= limit) say((100 * n / limit).toFixed(1) + " % of " + limit.toLocaleString("en"));
+  if (limit && n > limit) {
+    say(counted(n - limit, "token") + " too many", "number over");
+    say("the first " + counted(fits, "byte") + " fit");
   }
-  if (set.error) head.append(line("span", shown(set.error).replace(/\u2423/g, " "), "failed"));
-  else {
-    head.append(line("span", counted(set.n, "token"), "number"));
-    if (set.n) head.append(line("span", (nBytes / set.n).toFixed(2) + " bytes per token", "number"));
-    const price = model && prices.models[model], limit = context || price && price[1];
-    if (prices) head.append(priceChoice(set.name, prices, model, choosePrice));
-    if (price) head.append(line("span", cost(set.n, price[0], prices.currency), "number"));
-    if (limit) {
-      const over = set.n - limit, part = (100 * set.n / limit).toFixed(1) + " % of " + limit.toLocaleString("en");
-      head.append(over > 0 ? line("span", counted(over, "token") + " too many", "number", "over")
-        : line("span", part, "number"));
-      if (over > 0) head.append(line("span", "the first " + counted(set.fits, "byte") + " fit", "number"));
-    }
-  }
-  return head;
+  return facts;
 }

@@ -6,8 +6,6 @@ element("order").addEventListener("change", event => {
 });
 document.querySelector("form").addEventListener("submit", event => event.preventDefault());
 element("pairs").replaceChildren(...data.pairs.map(([i, j, value]) => {
-  const item = document.createElement("li"), number = document.createElement("small");
-  number.textContent = "  " + value.toFixed(3);
-  item.append([i, j].map(k => shown(data.rows[k]).replace(/\u2423/g, " ")).join(" \u2014 "), number);
-  return item;
+  const pair = [i, j].map(k => spaced(data.rows[k])).join(" \u2014 ");
+  return make("li", "", pair, make("small", "", "  " + value.toFixed(3)));
 }));

@@ -14,45 +14,45 @@ function byFile(files) {
   const all = files.flatMap(([, values]) => values.map(value => value || 0)).sort((a, b) => a - b);
   const top = Math.min(all[all.length - 1], 2 * all[Math.floor(all.length * .75)] || Infinity);
   const sum = ([, values]) => values.reduce((all, value) => all + (value || 0), 0);
-  const rows = files.slice().sort((a, b) => sum(a) - sum(b)).map(([file, values]) => made("tr", "",
-    made("td", "", shown(file).replace(/\u2423/g, " ")), ...values.flatMap((value, k) => {
-      const swatch = made("span", "swatch line" + (k % lineColours + 1));
+  const rows = files.slice().sort((a, b) => sum(a) - sum(b)).map(([file, values]) => make("tr", "",
+    make("td", "", spaced(file)), ...values.flatMap((value, k) => {
+      const swatch = make("span", "swatch line" + (k % lineColours + 1));
       swatch.style.width = Math.round(90 * Math.min(1, (value || 0) / (top || 1))) + "px";
       if (value > top) swatch.classList.add("longer");
-      return [made("td", "number", value === null ? "\u2013" : value.toFixed(2)), made("td", "", swatch)];
+      return [make("td", "number", value === null ? "\u2013" : value.toFixed(2)), make("td", "", swatch)];
     })));
-  const titles = made("tr", "", made("th", "", "file"), ...data.models.map(name => {
-    const cell = made("th", "", shown(name) + ", " + data.sizes[name].toLocaleString("en"));
+  const titles = make("tr", "", make("th", "", "file"), ...data.models.map(name => {
+    const cell = make("th", "", shown(name) + ", " + data.sizes[name].toLocaleString("en"));
     cell.colSpan = 2;
     return cell;
   }));
-  return made("div", "scrolls", made("table", "", made("caption", "", "Tokens per word"), titles, ...rows));
+  return make("div", "scrolls", make("table", "", make("caption", "", "Tokens per word"), titles, ...rows));
 }
 
 function table() {
-  const rows = data.series[0][1].flatMap(([name, points]) => points.map(([x]) => made("tr", "",
-    made("td", "", shown(name)), made("td", "number", x.toLocaleString("en")), ...data.series.map(([, lines]) => {
+  const rows = data.series[0][1].flatMap(([name, points]) => points.map(([x]) => make("tr", "",
+    make("td", "", shown(name)), make("td", "number", x.toLocaleString("en")), ...data.series.map(([, lines]) => {
       const line = lines.find(([other]) => other === name), point = line && line[1].find(([at]) => at === x);
-      return made("td", "number", point ? roundly(point[1]) : "\u2013");
+      return make("td", "number", point ? roundly(point[1]) : "\u2013");
     }))));
-  return made("div", "scrolls", made("table", "", made("caption", "", "All numbers"),
+  return make("div", "scrolls", make("table", "", make("caption", "", "All numbers"),
     head(1, "model", "vocabulary", ...data.series.map(([title]) => title.toLowerCase())), ...rows));
 }
 
-report.append(legend(data.models), made("div", "charts", ...data.series.map(([title, lines]) => {
+report.append(legend(data.models), make("div", "charts", ...data.series.map(([title, lines]) => {
   const ordered = data.models.map(name => lines.find(([other]) => other === name) || [name, []]);
   return lineChart(title, ordered, told(title.toLowerCase()));
 })));
 if (data.files.length > 1) {
-  report.append(made("h2", "", "By file, with each model's largest vocabulary"), byFile(data.files));
+  report.append(make("h2", "", "By file, with each model's largest vocabulary"), byFile(data.files));
 }
 if (data.lengths.length) {
-  report.append(made("h2", "", "Characters in a token, in each model's largest vocabulary"), made("div", "charts",
+  report.append(make("h2", "", "Characters in a token, in each model's largest vocabulary"), make("div", "charts",
     ...data.lengths.map(([name, rows]) => chart([shown(name), rows]))));
 }
 for (const [name, tokens] of data.longest) {
   if (!tokens.length) continue;
-  report.append(made("h2", "", "Longest tokens of " + shown(name)), made("p", "tokens",
-    ...tokens.flatMap(token => [made("span", "", shown(token)), " "])));
+  report.append(make("h2", "", "Longest tokens of " + shown(name)), make("p", "tokens",
+    ...tokens.flatMap(token => [make("span", "", shown(token)), " "])));
 }
 report.append(table());

@@ -69,17 +69,17 @@ function textOfHex(hex) {
 }
 
 // Where blocks of a text begin: after line ends, of some thousand bytes each, so that few are in sight at once.
-const blockBytes = 1200, longestBlock = 2400;
+const blockBytes = 1200, maxBlock = 2400;
 function blocksOf(bytes) {
   const starts = [0], n = bytes.length;
   for (let from = 0; n - from > blockBytes;) {
     // No further than a block may reach: a search for a line end that is not there would read the whole text each time.
-    const reach = bytes.subarray(from + blockBytes, from + longestBlock + 1);
+    const reach = bytes.subarray(from + blockBytes, from + maxBlock + 1);
     let at = from + blockBytes + reach.indexOf(10) + 1;
     if (at === from + blockBytes) {
-      if (n - from <= longestBlock) break;
+      if (n - from <= maxBlock) break;
       const space = reach.lastIndexOf(32);
-      at = from + (space > 0 ? blockBytes + space : longestBlock);
+      at = from + (space > 0 ? blockBytes + space : maxBlock);
     }
     while (isCut(bytes, at)) at++;
     if (at >= n) break;
@@ -93,7 +93,7 @@ function blocksAfter(starts, bytes, [at, removed, put]) {
   const before = lastUpTo(starts, at) + 1, after = lastUpTo(starts, at + removed) + 1, made = starts.slice(0, before);
   for (let i = after; i < starts.length; i++) made.push(starts[i] - removed + put);
   const end = before < made.length ? made[before] : bytes.length;
-  const isLong = end - made[before - 1] > 2 * longestBlock, isSparse = made.length > bytes.length / blockBytes * 2 + 2;
+  const isLong = end - made[before - 1] > 2 * maxBlock, isSparse = made.length > bytes.length / blockBytes * 2 + 2;
   return isLong || isSparse ? blocksOf(bytes) : made;
 }
 

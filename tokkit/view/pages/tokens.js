@@ -1,5 +1,5 @@
 // Tokens in colours: spans of text in a cell, each of another colour than the one before it.
-const mostMerges = 6, hues = 6, markup = /[&<>"]/g;
+const maxMerges = 6, hues = 6, markup = /[&<>"]/g;
 
 // Tokens from number `first` on: ids, starts and ends in bytes; `tokens` has what there is to say of an id. `toneOf`
 // gives the class of a token that has a colour of its own, `parts` the [rank, left, right] of a token that is merged.
@@ -51,12 +51,13 @@ function spansWithin(bytes, set, from, to) {
 
 function isAlone(key, others) { return others.some(keys => !keys.has(key)); }
 
-// Write the tokens that begin in a part of the text into a cell; those that do not begin in `others` are marked.
-function paintTokens(cell, bytes, set, from, to, { marks, others = [], limit = Infinity }) {
+// Write the tokens that begin in a part of the text into a cell, or with `areIds` their ids; those that are not tokens
+// of `others` are marked.
+function paintTokens(cell, bytes, set, from, to, { marks, ids: areIds = false, others = [], limit = Infinity }) {
   const { ids, starts, ends, tokens, first } = set, texts = [], kinds = [];
   const isEnd = to >= bytes.length, read = readerOf(bytes, from, to);
   const between = raw => {
-    const text = toRead(raw, marks);
+    const text = areIds ? "" : toRead(raw, marks);
     if (text) texts.push(text), kinds.push(null);
   };
   let k = lastUpTo(starts, from - 1) + 1, at = k ? Math.max(from, ends[k - 1]) : from;
@@ -69,7 +70,8 @@ function paintTokens(cell, bytes, set, from, to, { marks, others = [], limit = I
     if (others.length && isAlone(spanOf(bytes, set, k), others)) kind += " differs";
     if (first + k >= limit) kind += " beyond";
     if (set.toneOf) kind += " " + set.toneOf(k);
-    texts.push(start === end ? set.called(k) : toRead(read(start, end), marks)), kinds.push(kind);
+    const isBare = start === end;
+    texts.push(areIds ? ids[k] + " " : isBare ? set.called(k) : toRead(read(start, end), marks)), kinds.push(kind);
     at = Math.max(at, end);
   }
   if (at < to) between(read(at, to));
@@ -137,10 +139,10 @@ function describe(bytes, set, number) {
   if (token && set.called(k) !== text) said.push("in the vocabulary \u201c" + set.called(k) + "\u201d");
   if (token && token[1] !== null) said.push("score " + token[1]);
   if (token && token[2]) said.push("special");
-  const merges = set.merges(id), shownMerges = merges.slice(-mostMerges);
+  const merges = set.merges(id), shownMerges = merges.slice(-maxMerges);
   if (set.parts[id]) {
     said.push("rank " + set.parts[id][0]);
-    said.push("merges " + (merges.length > mostMerges ? "\u2026 " : "") + shownMerges.join(", "));
+    said.push("merges " + (merges.length > maxMerges ? "\u2026 " : "") + shownMerges.join(", "));
   }
   return said.join("  \u00b7  ");
 }

@@ -1,7 +1,7 @@
 // A training to watch: step by step, forwards and backwards, by hand or by itself.
 const data = pageData(), rounds = data.rounds, n = rounds ? rounds.length - 1 : data.merges.length;
 const slider = element("step"), canvas = element("curve"), pen = canvas.getContext("2d"), list = element("list");
-const room = element("text"), listed = 14;
+const room = element("text"), maxListed = 14;
 let at = 0, timer = 0, sizes = [];
 
 // The tokens of a word, in hexadecimal, after so many merges, and which of them the last one made.
@@ -62,12 +62,7 @@ function curve() {
   canvas.setAttribute("aria-label", "Tokens of the text: from " + sizes[0] + " to " + sizes[n] + ", now " + sizes[at]);
 }
 
-function row(text, more) {
-  const item = document.createElement("li"), small = document.createElement("small");
-  small.textContent = " " + more;
-  item.append(text, small);
-  return item;
-}
+function row(text, more) { return make("li", "", text, make("small", "", " " + more)); }
 
 // What was done up to this step: the last merges, or the pieces that the round removed.
 function done() {
@@ -75,10 +70,10 @@ function done() {
     const { pruned, pieces, before } = rounds[at], more = before - pieces;
     element("latest").textContent = pruned.length ? "Removed before this round" : "Nothing was removed yet";
     list.start = 1;
-    return pruned.slice(0, 3 * listed).map(piece => row(shown(piece), "")).concat(
+    return pruned.slice(0, 3 * maxListed).map(piece => row(shown(piece), "")).concat(
       more > 0 && pruned.length ? [row("\u2026", "")] : []);
   }
-  const from = Math.max(0, at - listed);
+  const from = Math.max(0, at - maxListed);
   element("latest").textContent = at ? "The last merges" : "No merge is done yet";
   list.start = from + 1;
   return data.merges.slice(from, at).map(([left, right, count, score]) => row(shown(left) + " + " + shown(right),
@@ -102,9 +97,7 @@ function show(k) {
   at = Math.max(0, Math.min(n, k)), slider.value = at;
   // Words of longest matches have no spaces of their own.
   const nodes = tokensAt(at).flatMap(([token, isNew, isApart], k) => {
-    const node = document.createElement("span");
-    node.textContent = toRead(textOfHex(token), true);
-    node.className = "c" + (k % 6 + 1) + (isNew ? " new" : "");
+    const node = make("span", "c" + (k % 6 + 1) + (isNew ? " new" : ""), toRead(textOfHex(token), true));
     return isApart ? [" ", node] : [node];
   });
   room.replaceChildren(...nodes);

@@ -18,13 +18,9 @@ function heats() {
   return logs.map(log => (log - low) / (top - low || 1));
 }
 
-function counted(i) {
-  return data.counts ? data.counts[i].toLocaleString("en") + (data.counts[i] === 1 ? " time" : " times") : "";
-}
-
 function quoted(text) { return "\u201c" + shown(text) + "\u201d"; }
 
-function told(i) { return shown(data.words[i]) + (data.counts ? ": " + counted(i) : ""); }
+function told(i) { return shown(data.words[i]) + (data.counts ? ": " + counted(data.counts[i], "time") : ""); }
 
 // The neighbours of a word, of all or of those on the map, as [number, cosine].
 function neighboursOf(i) {
@@ -65,8 +61,8 @@ function choose(i) {
 
 // A line of a list: a word, which is a button if it is on the map, and a number.
 function row(i, text) {
-  const line = document.createElement("li"), word = document.createElement(i < n ? "button" : "bdi");
-  word.textContent = shown(data.words[i]), word.dir = "auto";
+  const word = make(i < n ? "button" : "bdi", "", shown(data.words[i]));
+  word.dir = "auto";
   if (i < n) {
     word.type = "button", word.value = String(i);
     word.addEventListener("click", () => {
@@ -74,13 +70,7 @@ function row(i, text) {
       element("near").querySelector("h2").focus();
     });
   } else word.title = "not on the map";
-  line.append(word);
-  if (text) {
-    const number = document.createElement("span");
-    number.textContent = text;
-    line.append(number);
-  }
-  return line;
+  return make("li", "", word, ...text ? [make("span", "", text)] : []);
 }
 
 // Show the next words of the list: thousands at once would make the page slow.
@@ -100,7 +90,7 @@ function search() {
   }
   map.found = groups.flat();
   listed = asked ? map.found : Array.from({ length: n }, (_, i) => i);
-  const many = listed.length.toLocaleString("en") + (listed.length === 1 ? " word" : " words");
+  const many = counted(listed.length, "word");
   element("listed").textContent = asked ? many + " found" : "Words";
   if (asked) readout.textContent = many + (listed.length === 1 ? " contains " : " contain ") + quoted(find.value);
   list.replaceChildren();

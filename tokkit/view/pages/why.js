@@ -40,38 +40,31 @@ class Why {
 // The parts of a lattice by the sampling temperature, which the page computes itself: moving the slider asks nobody.
 function temperature() { return 10 ** Number(element("temperature").value); }
 
-function part(kind, classes, ...content) {
-  const made = document.createElement(kind);
-  if (classes) made.className = classes;
-  made.append(...content);
-  return made;
-}
-
-function piece(text) { return part("span", "piece", shown(text)); }
+function piece(text) { return make("span", "piece", shown(text)); }
 
 function reasonsOf(made) {
-  const parts = [part("h2", "", "Stages of " + made.model), ...made.stages.map(stageOf)];
+  const parts = [make("h2", "", "Stages of " + made.model), ...made.stages.map(stageOf)];
   const draw = { bpe: mergesOf, unigram: pathsOf, wordpiece: matchesOf }[made.kind];
   const titles = { bpe: "Merges, the least rank first", unigram: "The best ways to cut", wordpiece: "Longest matches" };
-  if (draw) parts.push(part("h2", "", titles[made.kind]), ...made.words.map(draw));
-  const tokens = made.tokens.map(([text, id]) => part("span", "piece", shown(text), part("small", "", " " + id)));
-  parts.push(part("h2", "", "Tokens"), part("p", "", ...tokens));
-  if (!draw) parts.splice(-2, 0, part("p", "", "This model looks each pretoken up in its vocabulary."));
+  if (draw) parts.push(make("h2", "", titles[made.kind]), ...made.words.map(draw));
+  const tokens = made.tokens.map(([text, id]) => make("span", "piece", shown(text), make("small", "", " " + id)));
+  parts.push(make("h2", "", "Tokens"), make("p", "", ...tokens));
+  if (!draw) parts.splice(-2, 0, make("p", "", "This model looks each pretoken up in its vocabulary."));
   return parts;
 }
 
 // A stage: the text after it with what it changed, and where it cut.
 function stageOf({ name, pieces, changes }) {
-  const marked = changes.map(([sign, text]) => part({ "=": "code", "+": "ins", "-": "del" }[sign], "", shown(text)));
-  const line = part("div", "stage", part("b", "", name), ...marked);
+  const marked = changes.map(([sign, text]) => make({ "=": "code", "+": "ins", "-": "del" }[sign], "", shown(text)));
+  const line = make("div", "stage", make("b", "", name), ...marked);
   if (pieces.length > 1) line.append(" \u2192 ", ...pieces.map(piece));
   return line;
 }
 
 // The merges of a word as trees, and a slider that undoes and redoes them.
 function mergesOf({ symbols, steps, trees }) {
-  const nodes = [], row = part("div", "scrolls"), said = document.createElement("output");
-  row.append(part("div", "trees", ...trees.map(tree => treeOf(tree, nodes))));
+  const nodes = [], row = make("div", "scrolls"), said = document.createElement("output");
+  row.append(make("div", "trees", ...trees.map(tree => treeOf(tree, nodes))));
   if (!steps.length) return row;
   const slider = document.createElement("input");
   slider.type = "range", slider.min = 0, slider.max = slider.value = steps.length;
@@ -82,55 +75,50 @@ function mergesOf({ symbols, steps, trees }) {
     said.textContent = n + " of " + steps.length + (step ? ": " + shown(step.left) + " + " + shown(step.right)
       + ", rank " + step.rank : "") + "  \u2192  " + (step ? step.symbols : symbols).map(shown).join(" | ");
   };
-  const go = (name, by) => {
-    const button = part("button", "", name);
-    button.type = "button";
-    button.addEventListener("click", () => { slider.value = Number(slider.value) + by, show(); });
-    return button;
-  };
+  const go = (name, by) => buttonOf(name, () => { slider.value = Number(slider.value) + by, show(); });
   slider.addEventListener("input", show);
   show();
-  return part("div", "", row, part("div", "steps", go("Back", -1), slider, go("Forward", 1), said));
+  return make("div", "", row, make("div", "steps", go("Back", -1), slider, go("Forward", 1), said));
 }
 
 function treeOf(tree, nodes) {
-  const node = part("div", "node", piece(tree.text));
+  const node = make("div", "node", piece(tree.text));
   if (!tree.parts) return node;
   nodes.push([node, tree.step]);
-  node.append(part("small", "", "#" + (tree.step + 1) + " rank " + tree.rank));
-  node.append(part("div", "kids", ...tree.parts.map(each => treeOf(each, nodes))));
+  node.append(make("small", "", "#" + (tree.step + 1) + " rank " + tree.rank));
+  node.append(make("div", "kids", ...tree.parts.map(each => treeOf(each, nodes))));
   return node;
 }
 
 // The lattice of pieces with their chances, the best path in colour, a table of the best paths, some that are drawn.
 function pathsOf({ pieces, best, n }) {
   const t = temperature(), sums = new Sums(pieces, n, t);
-  const drawn = part("div", "lattice"), rows = [], chosen = new Set(best.length ? best[0].pieces : []);
+  const drawn = make("div", "lattice"), rows = [], chosen = new Set(best.length ? best[0].pieces : []);
   pieces.forEach(({ start, end, text, score }, k) => {
     let r = chosen.has(k) ? 0 : 1;
     while (rows[r] && rows[r].some(([a, b]) => a < end && start < b)) r++;
     (rows[r] ||= []).push([start, end]);
-    const chance = sums.chance(k), node = part("span", chosen.has(k) ? "best" : "", shown(text));
+    const chance = sums.chance(k), node = make("span", chosen.has(k) ? "best" : "", shown(text));
     node.style.left = start * perCharacter + "px", node.style.top = r * perRow + "px";
     node.style.width = (end - start) * perCharacter - 4 + "px";
     node.style.setProperty("--chance", 100 * chance + "%");
     node.title = shown(text) + ": score " + score + ", in " + percentOf(chance) + " of what is drawn";
-    node.append(part("small", "", " " + (chance < .0005 ? "\u2248 0" : percentOf(chance))));
+    node.append(make("small", "", " " + (chance < .0005 ? "\u2248 0" : percentOf(chance))));
     drawn.append(node);
   });
   drawn.style.width = n * perCharacter + "px", drawn.style.height = rows.length * perRow + "px";
-  const titles = ["cut", "score", "chance", ""].map(text => part("th", "", text));
-  const table = part("table", "paths", part("tr", "", ...titles));
+  const titles = ["cut", "score", "chance", ""].map(text => make("th", "", text));
+  const table = make("table", "paths", make("tr", "", ...titles));
   for (const path of best) {
-    const bar = part("span", "bar"), chance = sums.ofPath(path.pieces);
+    const bar = make("span", "bar"), chance = sums.ofPath(path.pieces);
     bar.style.width = Math.max(1, Math.round(chance * 160)) + "px";
-    const cut = part("td", "", ...path.pieces.map(k => piece(pieces[k].text)));
-    const cells = [path.score.toFixed(3), percentOf(chance), bar].map(each => part("td", "", each));
-    table.append(part("tr", "", cut, ...cells));
+    const cut = make("td", "", ...path.pieces.map(k => piece(pieces[k].text)));
+    const cells = [path.score.toFixed(3), percentOf(chance), bar].map(each => make("td", "", each));
+    table.append(make("tr", "", cut, ...cells));
   }
-  const some = Array.from({ length: 5 }, () => part("div", "stage", ...sums.draw().map(k => piece(pieces[k].text))));
-  return part("div", "", part("div", "scrolls", drawn), part("div", "scrolls", table),
-    part("h2", "", "Drawn at this temperature"), ...some);
+  const some = Array.from({ length: 5 }, () => make("div", "stage", ...sums.draw().map(k => piece(pieces[k].text))));
+  return make("div", "", make("div", "scrolls", drawn), make("div", "scrolls", table),
+    make("h2", "", "Drawn at this temperature"), ...some);
 }
 
 function percentOf(part) { return part > .9995 ? "100 %" : (100 * part).toPrecision(part < .0001 ? 1 : 3) + " %"; }
@@ -187,11 +175,11 @@ function logSum(values) {
 function matchesOf({ text, rounds, unknown }) {
   const lines = rounds.map(({ tried, found }) => {
     const missed = found ? tried.slice(0, -1) : tried;
-    const line = part("div", "stage scrolls", ...missed.slice(-12).map(each => part("code", "tried", shown(each))));
+    const line = make("div", "stage scrolls", ...missed.slice(-12).map(each => make("code", "tried", shown(each))));
     if (missed.length > 12) line.prepend(missed.length - 12 + " longer ones \u2026 ");
     line.append(found ? piece(tried[tried.length - 1]) : "no match");
     return line;
   });
-  if (unknown) lines.push(part("div", "stage", shown(text) + " is one ", piece(unknown)));
-  return part("div", "", ...lines);
+  if (unknown) lines.push(make("div", "stage", shown(text) + " is one ", piece(unknown)));
+  return make("div", "", ...lines);
 }

@@ -1,0 +1,22 @@
+// The heads of columns of tokens: the name of a tokenizer, its counts, and a button that copies the ids.
+
+// `facts` are more that there is to say, `copy` and `remove` what their buttons do; null for no button.
+function headOf({ name, n, error }, nBytes, { facts = [], copy = null, remove = null }) {
+  const title = make("div", "title", make("strong", "", spaced(name)));
+  if (copy && n) title.append(buttonOf("Copy ids", copy, "Copy the ids of " + spaced(name)));
+  if (remove) title.append(buttonOf("\u00d7", remove, "Remove " + spaced(name)));
+  if (error) return make("div", "", title, make("span", "failed", spaced(error)));
+  const rate = n ? [make("span", "number", (nBytes / n).toFixed(2) + " bytes per token")] : [];
+  return make("div", "", title, make("b", "number", counted(n, "token")), ...rate, ...facts);
+}
+
+// Ids as Python and JSON write a list.
+function listed(ids) { return "[" + ids.join(", ") + "]"; }
+
+// Write ids to the clipboard, and return what there is to say of it: the browser may not let us.
+async function copyIds(ids) {
+  try {
+    await navigator.clipboard.writeText(listed(ids));
+    return counted(ids.length, "id") + (ids.length === 1 ? " is" : " are") + " copied.";
+  } catch { return "The browser does not let this page copy."; }
+}
