@@ -62,8 +62,9 @@ def test_kinds_and_scripts_are_told_apart() -> None:
         "letters after a space", "letters", "white space", "digits", "bytes of a part of a character",
         "punctuation and symbols", "mixed", "letters after a space",
     ]  # fmt: skip
-    assert [script_of(text.encode()) for text in ("abc", "\u0431", "\u6771", "a\u0431", "12")] == [
-        "Latin", "Cyrillic", "CJK", "several", "none"
+    texts = ("abc", "\u0431", "\u6771", "a\u0431", "12", "\u00b5", "\uff41\u00ba", "\u02b9")
+    assert [script_of(text.encode()) for text in texts] == [
+        "Latin", "Cyrillic", "CJK", "several", "none", "Greek", "Latin", "none"
     ]  # fmt: skip
 
 

@@ -101,6 +101,35 @@ def test_special_tokens_white_space_and_a_context_can_be_turned_on_and_off(fresh
     assert "too many" in fresh.find("heads").text
 
 
+def test_ids_are_shown_copied_and_decoded(fresh: Page, toks: Any) -> None:
+    allowed = {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    fresh.driver.execute_cdp_cmd("Browser.grantPermissions", allowed)
+    fresh.write("low lower")
+    ids = toks[1].encode("low lower")
+    Select(fresh.find("show")).select_by_visible_text("ids")
+    fresh.until(f"return document.querySelector('.room').textContent.startsWith('{ids[0]} ')")
+    assert fresh.spans() == [f"{id_} " for id_ in ids]
+    fresh.driver.find_element(By.CSS_SELECTOR, '[aria-label="Copy the ids of a.json"]').click()
+    fresh.until("return element('status').textContent.includes('copied')")
+    copied = fresh.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    assert copied == str(ids)
+    fresh.keep("ids")
+    fresh.find("as-ids").click()
+    fresh.until(f"return element('given').value === '{ids}' && panes.source.view === 'ids'")
+    assert fresh.find("status").text == ""
+    Select(fresh.find("show")).select_by_visible_text("text")
+    fresh.find("given").clear()
+    fresh.find("given").send_keys("|".join(str(toks[1].vocab[letter]) for letter in (b"l", b"o", b"w")) + " 290")
+    fresh.until("return element('status').textContent.includes('otherwise')")
+    assert fresh.spans() == ["l", "o", "w", "<|end|>"]
+    fresh.run("keep()")
+    fresh.open(fresh.run("return location.hash"))
+    assert fresh.spans() == ["l", "o", "w", "<|end|>"]
+    fresh.find("given").send_keys(" 99999")
+    fresh.until("return element('status').textContent.includes('no token has the id 99999')")
+    fresh.errors()  # the answer with 400
+
+
 def test_a_tokenizer_of_a_path_has_the_price_of_its_name_or_one_that_is_chosen(fresh: Page) -> None:
     fresh.use("a.json", "b.json")
     fresh.write("low lower newest")
@@ -179,7 +208,7 @@ def test_a_file_is_dropped_and_of_a_large_one_the_first_megabyte_is_offered(fres
     assert fresh.find("how-large").text == "large.txt has 1,073,741,824 bytes; the page takes 2,000,000."
     fresh.find("cancel").click()
     assert fresh.run("return text.value") == "dropped low"
-    fresh.run("element('file').value = ''")
+    assert fresh.run("return element('file').value") == "", "the same file may be chosen again"
     fresh.find("file").send_keys(str(large))
     fresh.run("settled = null")
     fresh.find("first").click()

@@ -36,7 +36,7 @@ def shown(thing: Any) -> str:
 def _(thing: Encoding) -> str:
     n = len(thing)
     if n <= MAX_TOKENS:
-        return framed(encoding_html(thing, f"{n:,} token{'' if n == 1 else 's'}"), "Tokens")
+        return framed(encoding_html(thing), "Tokens")
     return framed(encoding_html(thing.truncate(MAX_TOKENS), f"The first {MAX_TOKENS:,} of {n:,} tokens"), "Tokens")
 
 

@@ -18,7 +18,7 @@ BODY = """
 <span class="group"><label>Tokenizer <select id="names"></select></label>
 <button id="add" type="button">Add</button></span>
 <label><input id="special" type="checkbox"> Read special tokens in the text</label>
-<label><input id="own" type="checkbox"> Add the tokenizer's own</label>
+<label><input id="own" type="checkbox"> Add special tokens</label>
 <label>Show <select id="show"><option>text</option><option>ids</option></select></label>
 <label><input id="marks" type="checkbox" checked> White space</label>
 <label>Context <input id="context" type="number" min="1" max="99999999999" step="1" placeholder="none"></label>
@@ -38,12 +38,13 @@ BODY = """
 <section id="typing" role="tabpanel" aria-labelledby="as-text">
 <div id="editor"><textarea id="text" aria-label="Text" spellcheck="false" autocomplete="off" autocapitalize="off">
 </textarea><div id="bar" tabindex="-1" aria-hidden="true" hidden></div></div>
-<p><label class="file">Open a file <input id="file" type="file"></label> or drop it on the page.</p>
+<p><button id="open" type="button">Open a file</button> or drop it on the page.
+<input id="file" type="file" aria-label="File" hidden> <span id="size"></span></p>
 </section>
 <section id="chatting" role="tabpanel" aria-labelledby="as-chat" hidden>
 <ol id="messages"></ol>
 <button id="more" type="button">Add a message</button>
-<label><input id="prompt" type="checkbox" checked> The answer begins</label>
+<label><input id="prompt" type="checkbox" checked> Begin the answer</label>
 <label>Template <select id="whose"><option value="">the first tokenizer's</option>
 <option value="written">written here</option></select></label>
 <textarea id="template" aria-label="Template" spellcheck="false" rows="6" hidden></textarea>
@@ -51,7 +52,7 @@ BODY = """
 <section id="decoding" role="tabpanel" aria-labelledby="as-ids" hidden>
 <textarea id="given" aria-label="Ids" spellcheck="false" autocomplete="off" placeholder="[9906, 11, 1917, 0]">
 </textarea>
-<p>Paste ids, with whatever is between them: the first tokenizer decodes them.</p>
+<p>Paste ids in any notation. The first tokenizer decodes them.</p>
 </section>
 <section id="shown" aria-label="Tokens">
 <div id="heads" class="heads"></div>

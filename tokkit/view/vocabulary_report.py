@@ -57,7 +57,7 @@ def report_html(tok: Tokenizer, texts: Mapping[str, str] | None = None, *, title
     facts = [
         ("model", name_of(tok.definition.model)), ("tokens", f"{len(tok):,}"), ("special", f"{len(special):,}"),
         ("ids", f"{tok.n_ids:,}"), ("text", f"{sum(len(text.encode()) for text in texts.values()):,} bytes"),
-        ("used by it", f"{np.count_nonzero(used):,} tokens, {np.count_nonzero(used) / max(1, len(tok)):.1%}"),
+        ("used by the text", f"{np.count_nonzero(used):,} tokens, {np.count_nonzero(used) / max(1, len(tok)):.1%}"),
     ]  # fmt: skip
     data = {
         "facts": facts,
@@ -100,12 +100,17 @@ def kind_of(token: bytes) -> str:
 
 
 def script_of(token: bytes) -> str:
-    """Return the script of a token's letters by their names in Unicode; "several" or "none" if it is not one."""
+    """Return the script of a token's letters by their names in Unicode; "several" or "none" if it is not one.
+
+    Letters that are another letter in a certain look, as \u00b5 and full-width ones, count as that letter.
+    """
+    letters = filter(str.isalpha, unicodedata.normalize("NFKC", _text_of(token) or ""))
+    names = (unicodedata.name(c, "UNKNOWN") for c in letters)
     found = {
-        unicodedata.name(c, "UNKNOWN").split(" ")[0].split("-")[0].capitalize().replace("Cjk", "CJK")
-        for c in _text_of(token) or ""
-        if c.isalpha()
-    }  # fmt: skip
+        name.split(" ")[0].split("-")[0].capitalize().replace("Cjk", "CJK")
+        for name in names
+        if not name.startswith("MODIFIER LETTER ")  # which many scripts use
+    }
     return found.pop() if len(found) == 1 else "several" if found else "none"
 
 

@@ -42,7 +42,7 @@ function lineChart(title, lines, tell) {
     const line = "line" + (k % lineColours + 1), path = each.map(([x, y]) => across(x) + "," + down(y)).join(" ");
     parts.push(drawnAs("polyline", { class: line, points: path }));
     for (const [x, y] of each) {
-      const said = shown(name) + ", " + x.toLocaleString("en") + ": " + roundly(y);
+      const said = spaced(name) + ", " + x.toLocaleString("en") + ": " + roundly(y);
       const dot = drawnAs("circle", { class: line, cx: across(x), cy: down(y), r: 4, tabindex: 0, role: "img" });
       dot.setAttribute("aria-label", said);
       for (const kind of ["pointerenter", "focus"]) dot.addEventListener(kind, () => tell(name, x, y));
@@ -57,5 +57,5 @@ function lineChart(title, lines, tell) {
 // Names of lines with their colours.
 function legend(names) {
   return make("p", "legend", ...names.flatMap((name, k) => [
-    make("span", "", make("i", "swatch line" + (k % lineColours + 1)), shown(name)), " "]));
+    make("span", "", make("i", "swatch line" + (k % lineColours + 1)), spaced(name)), " "]));
 }

@@ -5,7 +5,12 @@ class Files {
   constructor(most, took, tell) {
     this.most = most, this.took = took, this.tell = tell, this.waiting = null;
     const large = element("large"), input = element("file");
-    input.addEventListener("change", () => { if (input.files[0]) this.open(input.files[0]); });
+    element("open").addEventListener("click", () => input.click());
+    input.addEventListener("change", () => {
+      if (input.files[0]) this.open(input.files[0]);
+      // The same file, chosen again, is a change too.
+      input.value = "";
+    });
     addEventListener("dragover", event => {
       event.preventDefault();
       document.body.classList.add("dropping");

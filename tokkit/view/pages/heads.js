@@ -1,13 +1,15 @@
 // The heads of columns of tokens: the name of a tokenizer, its counts, and a button that copies the ids.
 
-// `facts` are more that there is to say, `copy` and `remove` what their buttons do; null for no button.
+// `facts` are more that there is to say, `copy` and `remove` what the buttons do; null for no button.
 function headOf({ name, n, error }, nBytes, { facts = [], copy = null, remove = null }) {
-  const title = make("div", "title", make("strong", "", spaced(name)));
-  if (copy && n) title.append(buttonOf("Copy ids", copy, "Copy the ids of " + spaced(name)));
-  if (remove) title.append(buttonOf("\u00d7", remove, "Remove " + spaced(name)));
-  if (error) return make("div", "", title, make("span", "failed", spaced(error)));
-  const rate = n ? [make("span", "number", (nBytes / n).toFixed(2) + " bytes per token")] : [];
-  return make("div", "", title, make("b", "number", counted(n, "token")), ...rate, ...facts);
+  const called = spaced(name), buttons = [];
+  if (copy && n) buttons.push(buttonOf("Copy ids", copy, "Copy the ids of " + called));
+  if (remove) buttons.push(buttonOf("\u00d7", remove, "Remove " + called));
+  const title = name ? [make("div", "title", make("strong", "", called), ...buttons)] : [];
+  if (error) return make("div", "", ...title, make("span", "failed", spaced(error)));
+  const counts = [make("span", "number count", counted(n, "token"))];
+  if (n) counts.push(make("span", "number", (nBytes / n).toFixed(2) + " bytes per token"));
+  return make("div", "", ...title, ...counts, ...facts, ...name ? [] : buttons);
 }
 
 // Ids as Python and JSON write a list.

@@ -5,7 +5,7 @@ class Panes {
   // `source` has bytes, names and range(from, to): a TokenSet for each name, or null until they have come. `heads` are
   // over the columns, and move sideways as these do.
   constructor(frame, { readout, heads = null, chosen = () => {}, pointed = () => {} }) {
-    this.frame = frame, this.readout = readout, this.heads = heads, this.chosen = chosen, this.pointed = pointed;
+    Object.assign(this, { frame, readout, heads, chosen, pointed, hint: readout.textContent });
     this.options = { marks: true, ids: false, limit: [] }, this.source = null, this.starts = [], this.blocks = [];
     this.at = null, this.due = false;
     frame.tabIndex = 0;
@@ -38,7 +38,7 @@ class Panes {
       this.blocks.push(block), this.room.append(block);
     }
     for (const each of [this.room, this.heads]) if (each) each.style.setProperty("--columns", source.names.length || 1);
-    this.point(null);
+    this.leave();
     this.measure();
   }
 
@@ -175,14 +175,20 @@ class Panes {
     this.at = found;
     if (!found) return;
     node.classList.add("at");
-    this.readout.textContent = describe(this.source.bytes, found[0].set, found[2]);
+    this.readout.replaceChildren(...written(describe(this.source.bytes, found[0].set, found[2])));
     this.pointed(found[0].set, found[2]);
+  }
+
+  // Point at no token; what was said of one does not hold for another text.
+  leave() {
+    if (this.at) this.readout.textContent = this.hint;
+    this.point(null);
   }
 
   // Arrows move from token to token and from line to line, Enter chooses.
   key(event) {
     if (event.key === "Enter" && this.at) return event.preventDefault(), this.chosen(this.at[0].set, this.at[2]);
-    if (event.key === "Escape") return this.point(null);
+    if (event.key === "Escape") return this.leave();
     const by = event.ctrlKey || event.altKey || event.metaKey ? null : arrow(event);
     if (!by) return;
     const from = this.at && this.at[1].isConnected ? this.at[1] : null;

@@ -4,7 +4,7 @@ const example = "Tokenizers split text into tokens: na\u00efve caf\u00e9 menus, 
   + "\ud83d\ude42.\n\ndef count(words):\n    return len(words)  # type here\n";
 const heads = element("heads"), status_ = element("status");
 const panels = { text: "typing", chat: "chatting", ids: "decoding" };
-let names = [], priced = {}, view = "text", timer = 0, saving = 0, sent = null, settled = null;
+let names = [], priced = {}, view = "text", timer = 0, saving = 0, sizing = 0, sent = null, settled = null;
 
 const text = new Editor(element("text"), element("bar"), changed);
 const server = new Server(element("banner"), () => send());
@@ -88,7 +88,8 @@ function changes(asked, bytes) {
 }
 
 async function sendChat() {
-  await sendOther("/api/chat", chat.body(), made => utf8Encoder.encode(made.text));
+  const hint = element("whose").value ? "" : ". Choose a template that is written here.";
+  await sendOther("/api/chat", chat.body(), made => utf8Encoder.encode(made.text), hint);
 }
 
 async function sendIds() {
@@ -98,8 +99,8 @@ async function sendIds() {
 
 function bytesOfData(made) { return new Uint8Array(numbers(made.utf8).buffer); }
 
-// Send what is not a text; the answer has the text of which tokens are shown.
-async function sendOther(path, body, bytesIn) {
+// Send what is not a text; the answer has the text whose tokens are shown. `hint` is said after what is wrong.
+async function sendOther(path, body, bytesIn, hint = "") {
   const [from, to] = sight(new Uint8Array(0), -1), asked = view;
   try {
     const made = await server.tokens(path, query(from, to), body);
@@ -108,7 +109,7 @@ async function sendOther(path, body, bytesIn) {
     panes.source.view = asked;
     return made;
   } catch (error) {
-    failed(error);
+    failed(error, hint);
     // The tokens of what was shown before would be taken for those of this.
     if (error instanceof Refused && panes.source && panes.source.view !== asked) {
       heads.replaceChildren(), panes.show({ bytes: new Uint8Array(0), names: [], range: () => [] });
@@ -117,8 +118,8 @@ async function sendOther(path, body, bytesIn) {
   }
 }
 
-function failed(error) {
-  if (error instanceof Refused) say(error.message);
+function failed(error, hint = "") {
+  if (error instanceof Refused) say(error.message + hint);
   else if (!server.isGone) throw error;
 }
 
@@ -131,6 +132,8 @@ function take(made, bytes, caret, [from, to], change = null) {
   panes.show(source, change && [change[0], change[1], change[2].length]);
   if (caret >= 0) panes.reveal(caret);
   settled = performance.now();
+  clearTimeout(sizing);
+  sizing = setTimeout(() => { element("size").textContent = sizeOf(bytes); }, 200);
 }
 
 // A text whose tokens the server keeps: those near what is in sight are here.

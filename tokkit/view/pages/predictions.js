@@ -59,9 +59,10 @@ function tell(i) {
     return element("best").replaceChildren();
   }
   const surprise = (-logprobs[i - 1] / bits).toFixed(2), doubt = (entropies[i - 1] / bits).toFixed(2);
-  const said = ["probability " + percent(logprobs[i - 1]) + ", " + surprise + " bits",
-    "rank " + ranks[i - 1].toLocaleString("en"), "entropy before it " + doubt + " bits"];
-  element("readout").textContent += ["", ...said].join("  \u00b7  ");
+  element("readout").append(...written([
+    ["probability", percent(logprobs[i - 1])], ["surprise", surprise + " bits"],
+    ["rank", ranks[i - 1].toLocaleString("en")], ["entropy before it", doubt + " bits"],
+  ]));
   element("where").textContent = "Expected at token " + (i + 1).toLocaleString("en");
   list(i);
 }

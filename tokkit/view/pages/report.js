@@ -4,7 +4,7 @@ const data = pageData(), report = element("report");
 function texts(rows) {
   const top = rows.reduce((most, row) => Math.max(most, row[2]), 0);
   const body = rows.slice().sort((a, b) => a[2] - b[2]).map(([name, n, perWord, perToken]) => make("tr", "",
-    make("td", "", shown(name)), make("td", "number", n.toLocaleString("en")),
+    make("td", "", spaced(name)), make("td", "number", n.toLocaleString("en")),
     make("td", "number", perToken.toFixed(2)), make("td", "number", perWord.toFixed(2)),
     make("td", "", bar(perWord, top))));
   return make("div", "scrolls", make("table", "", make("caption", "", "Texts, by tokens per word"),

@@ -3,7 +3,7 @@ const data = pageData(), report = element("report"), readout = element("readout"
 
 function told(title) {
   return (name, x, y) => {
-    const said = shown(name) + ", vocabulary of " + x.toLocaleString("en") + ": " + roundly(y);
+    const said = spaced(name) + ", vocabulary of " + x.toLocaleString("en") + ": " + roundly(y);
     readout.textContent = said + " \u2013 " + title;
   };
 }
@@ -22,7 +22,7 @@ function byFile(files) {
       return [make("td", "number", value === null ? "\u2013" : value.toFixed(2)), make("td", "", swatch)];
     })));
   const titles = make("tr", "", make("th", "", "file"), ...data.models.map(name => {
-    const cell = make("th", "", shown(name) + ", " + data.sizes[name].toLocaleString("en"));
+    const cell = make("th", "", spaced(name) + ", " + data.sizes[name].toLocaleString("en"));
     cell.colSpan = 2;
     return cell;
   }));
@@ -31,7 +31,7 @@ function byFile(files) {
 
 function table() {
   const rows = data.series[0][1].flatMap(([name, points]) => points.map(([x]) => make("tr", "",
-    make("td", "", shown(name)), make("td", "number", x.toLocaleString("en")), ...data.series.map(([, lines]) => {
+    make("td", "", spaced(name)), make("td", "number", x.toLocaleString("en")), ...data.series.map(([, lines]) => {
       const line = lines.find(([other]) => other === name), point = line && line[1].find(([at]) => at === x);
       return make("td", "number", point ? roundly(point[1]) : "\u2013");
     }))));
@@ -48,11 +48,11 @@ if (data.files.length > 1) {
 }
 if (data.lengths.length) {
   report.append(make("h2", "", "Characters in a token, in each model's largest vocabulary"), make("div", "charts",
-    ...data.lengths.map(([name, rows]) => chart([shown(name), rows]))));
+    ...data.lengths.map(([name, rows]) => chart([spaced(name), rows]))));
 }
 for (const [name, tokens] of data.longest) {
   if (!tokens.length) continue;
-  report.append(make("h2", "", "Longest tokens of " + shown(name)), make("p", "tokens",
+  report.append(make("h2", "", "Longest tokens of " + spaced(name)), make("p", "tokens",
     ...tokens.flatMap(token => [make("span", "", shown(token)), " "])));
 }
 report.append(table());

@@ -7,6 +7,13 @@ const inkless = new RegExp("[\\u00a0\\u00ad\\u034f\\u115f\\u1160\\u180e\\u2000-\
 const escapedAlways = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f]/g;
 const plain = /^ ?[!-~]*$/;
 
+// How large a text is, said in words.
+function sizeOf(bytes) {
+  let n = 0;
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at] & 0xc0) !== 0x80) n++;
+  return counted(n, "character") + ", " + counted(bytes.length, "byte");
+}
+
 function isCut(bytes, at) { return at < bytes.length && (bytes[at] & 0xc0) === 0x80; }
 
 function hexByte(byte) { return "\\x" + byte.toString(16).padStart(2, "0"); }

@@ -129,20 +129,28 @@ function tokenAt(target) {
   return [node.parentNode, node, node.parentNode.first + k];
 }
 
-// What there is to say of a token: its place among all, text, id, bytes, offsets and score.
+// What there is to say of a token as [name, value], without a name where the value says what it is: its number, text,
+// id, bytes, offsets, score or rank, and merges.
 function describe(bytes, set, number) {
   const k = number - set.first, id = set.ids[k], start = set.starts[k], end = set.ends[k], token = set.tokens[id];
   const text = start < end ? shown(toRead(textOf(bytes, start, end), true).replace(/\n/g, "")) : set.called(k);
-  const said = ["token " + (number + 1).toLocaleString("en"), "\u201c" + text + "\u201d", "id " + id];
-  if (start < end) said.push("bytes " + hexOf(bytes.subarray(start, end)), "at " + start + "\u2013" + end);
-  else said.push("no text of its own");
-  if (token && set.called(k) !== text) said.push("in the vocabulary \u201c" + set.called(k) + "\u201d");
-  if (token && token[1] !== null) said.push("score " + token[1]);
-  if (token && token[2]) said.push("special");
-  const merges = set.merges(id), shownMerges = merges.slice(-maxMerges);
+  const facts = [["token", (number + 1).toLocaleString("en")], ["", "\u201c" + text + "\u201d"], ["id", id]];
+  if (start < end) facts.push(["bytes", hexOf(bytes.subarray(start, end))], ["at", start + "\u2013" + end]);
+  else facts.push(["", "no text of its own"]);
+  if (token && set.called(k) !== text) facts.push(["in the vocabulary", "\u201c" + set.called(k) + "\u201d"]);
+  if (token && token[1] !== null) facts.push(["score", token[1]]);
+  if (token && token[2]) facts.push(["", "special"]);
+  const merges = set.merges(id), last = merges.slice(-maxMerges).join(", ");
   if (set.parts[id]) {
-    said.push("rank " + set.parts[id][0]);
-    said.push("merges " + (merges.length > maxMerges ? "\u2026 " : "") + shownMerges.join(", "));
+    facts.push(["rank", set.parts[id][0]], ["merges", (merges.length > maxMerges ? "\u2026 " : "") + last]);
   }
-  return said.join("  \u00b7  ");
+  return facts;
+}
+
+// Facts to be read in a row: names are quiet, values are not.
+function written(facts) {
+  return facts.flatMap(([name, value]) => {
+    const label = name ? [make("i", "", name), " "] : [];
+    return [make("span", "fact", ...label, value), " "];
+  });
 }

@@ -57,6 +57,8 @@ function curve() {
   pen.beginPath();
   sizes.forEach((size, k) => pen.lineTo(x(k), y(size)));
   pen.stroke();
+  pen.fillStyle = colour("--quiet"), pen.font = "12px system-ui, sans-serif", pen.textAlign = "right";
+  pen.fillText(top.toLocaleString("en"), wide - 6, 16), pen.fillText("0", wide - 6, high - 8);
   pen.fillStyle = colour("--mark");
   pen.beginPath(), pen.arc(x(at), y(sizes[at]), 4, 0, 7), pen.fill();
   canvas.setAttribute("aria-label", "Tokens of the text: from " + sizes[0] + " to " + sizes[n] + ", now " + sizes[at]);
@@ -84,8 +86,8 @@ function said() {
   const tokens = sizes[at].toLocaleString("en") + " tokens in the text";
   if (rounds) {
     const round = rounds[at], likelihood = (round.likelihood / (round.tokens || 1)).toFixed(3);
-    return "Round " + (at + 1) + " of " + (n + 1) + ": " + round.pieces.toLocaleString("en") + " pieces, " + likelihood
-      + " nats per token of the corpus, " + tokens;
+    return "Round " + (at + 1) + " of " + (n + 1) + ": " + round.pieces.toLocaleString("en") + " pieces, log-likelihood"
+      + " per token of the corpus " + likelihood + ", " + tokens;
   }
   const merge = data.merges[at - 1];
   const what = merge ? ": " + shown(merge[0]) + " + " + shown(merge[1]) + ", " + merge[2] + " times" : "";
