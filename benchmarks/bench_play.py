@@ -34,6 +34,7 @@ function key() {
 }
 key();
 """
+HEADS = "return Array.from(heads.querySelectorAll('strong, .number'), each => each.textContent).join(', ')"
 PAINT = """
 const times = [], [rounds, isNew] = arguments, set = panes.source.sets[0], bytes = panes.source.bytes;
 const last = Math.min(set.length, 4000), to = set.ends[last - 1];
@@ -96,7 +97,7 @@ def main() -> None:
         wait += "const timer = setInterval(() => { if (settled !== null) clearInterval(timer), done(); }, 20);"
         for what, given in texts.items():
             browser.execute_async_script(wait, given)
-            heads = browser.execute_script("return heads.innerText.replace(/\\n/g, ', ')")
+            heads = browser.execute_script(HEADS)
             print(f"{what}: {heads}")
             if "bytes per token" not in heads:
                 raise SystemExit("the tokenizer does not load: nothing is measured")

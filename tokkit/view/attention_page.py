@@ -63,10 +63,10 @@ def attention_html(
 ) -> str:
     """Return a page that shows weights (layers, heads, T, S): tokens on both axes, a layer and a head at a time.
 
-    Layers, or layers and heads, may be missing. `tokens` (T) look, `key_tokens` (S; the same if None) are looked at.
-    Pointing at a square, or moving with the arrow keys, shows its weight. Other views have the maps of all heads at
-    once, and lines from each token to those that it looks at. The page holds all it needs and loads
-    nothing; weights are kept in 16 bits.
+    The first axis, or the first two, may be missing. `tokens` (T) attend to `key_tokens` (S), the same ones if None.
+    Pointing at a square, or moving with the arrow keys, shows its weight. The mean of a layer's heads can be chosen
+    like a head. Other views have the maps of all heads at once, and lines from each token to those that it attends to.
+    The page holds all it needs and loads nothing; weights are kept in 16 bits.
 
     >>> page = attention_html([[1.0, 0.0], [0.3, 0.7]], ["Hello", " world"])
     >>> page.startswith("<!doctype html>"), "://" in page

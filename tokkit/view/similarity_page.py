@@ -17,7 +17,7 @@ LONGEST_LABEL = 24
 BODY = """
 <form>
 <label>Order <select id="order"><option value="given">as given</option>
-<option value="alike">alike beside one another</option></select></label>
+<option value="alike">similar ones next to each other</option></select></label>
 <span class="scale" aria-hidden="true"><span id="low"></span><i id="scale"></i><span id="top"></span></span>
 <span hidden><select id="layer"></select><select id="head"></select></span>
 </form>
@@ -26,7 +26,7 @@ BODY = """
 <canvas id="map" tabindex="0" role="img" aria-label="similarities"></canvas>
 <div id="mark"></div>
 </div></div>
-<h2>Most alike</h2>
+<h2>Most similar</h2>
 <ol id="pairs"></ol>
 """
 
@@ -34,9 +34,9 @@ BODY = """
 def similarity_html(matrix: ArrayLike, labels: Sequence[str], *, title: str = "Similarity") -> str:
     """Return a page that shows a symmetric matrix (n, n) of similarities from -1 to 1, cosines mostly, of n labels.
 
-    Pointing at a square, or moving with the arrow keys, shows its value and its labels. Rows stand as they are given,
-    or so that those that are alike are beside one another; the pairs of the greatest similarity are listed. The page
-    holds all it needs and loads nothing; values are kept in 16 bits. ShapeError for what does not fit, and for more
+    Pointing at a square, or moving with the arrow keys, shows its value and its labels. Rows are in the given order, or
+    in one that puts similar rows next to each other; the most similar pairs are listed. The page holds all it needs and
+    loads nothing; values are kept in 16 bits. ShapeError for what does not fit, and for more
     than 2,000 labels.
 
     >>> page = similarity_html([[1.0, 0.8], [0.8, 1.0]], ["cat", "kitten"])
@@ -70,7 +70,7 @@ def similarity_html(matrix: ArrayLike, labels: Sequence[str], *, title: str = "S
 
 
 def seriated(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return an order of rows in which those that are alike are near one another.
+    """Return an order of rows in which similar ones are near one another.
 
     It is that of the eigenvector of the least eigenvalue but one of the Laplacian of (1 + similarity) / 2: Atkins,
     Boman and Hendrickson, A Spectral Algorithm for Seriation (1998). O(n³).

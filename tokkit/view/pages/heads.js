@@ -2,14 +2,15 @@
 
 // `facts` are more that there is to say, `copy` and `remove` what the buttons do; null for no button.
 function headOf({ name, n, error }, nBytes, { facts = [], copy = null, remove = null }) {
-  const called = spaced(name), buttons = [];
-  if (copy && n) buttons.push(buttonOf("Copy ids", copy, "Copy the ids of " + called));
-  if (remove) buttons.push(buttonOf("\u00d7", remove, "Remove " + called));
-  const title = name ? [make("div", "title", make("strong", "", called), ...buttons)] : [];
-  if (error) return make("div", "", ...title, make("span", "failed", spaced(error)));
-  const counts = [make("span", "number count", counted(n, "token"))];
-  if (n) counts.push(make("span", "number", (nBytes / n).toFixed(2) + " bytes per token"));
-  return make("div", "", ...title, ...counts, ...facts, ...name ? [] : buttons);
+  const called = spaced(name), title = make("div", "title", make("strong", "", called));
+  if (remove) title.append(buttonOf("\u00d7", remove, "Remove " + called));
+  const parts = name ? [title] : [];
+  if (error) return make("div", "", ...parts, make("span", "failed", spaced(error)));
+  parts.push(make("span", "number count", counted(n, "token")));
+  if (n) parts.push(make("span", "number", (nBytes / n).toFixed(2) + " bytes per token"));
+  parts.push(...facts);
+  if (copy && n) parts.push(buttonOf("Copy ids", copy, "Copy the ids of " + called));
+  return make("div", "", ...parts);
 }
 
 // Ids as Python and JSON write a list.
