@@ -10,7 +10,7 @@ const text = new Editor(element("text"), element("bar"), changed);
 const server = new Server(element("banner"), () => send());
 const panes = new Panes(element("panes"), { readout: element("readout"), heads, chosen: explain });
 const chat = new Chat(() => changed());
-const files = new Files(data.body, took => { text.value = took, choose("text"), changed(); }, say);
+new Files(data.body, took => { text.value = took, choose("text"), changed(); }, say);
 const reasons = new Why(server, say);
 
 function say(told) { status_.textContent = told; }
