@@ -18,6 +18,9 @@ from tokkit.threads import thread_count
 Floats = NDArray[np.float32]
 """The type of all computations: float32 arrays, in any layout."""
 
+DRAWN = 1 << 15
+"""Random numbers that are drawn at a time."""
+
 _THREADS: ContextVar[int | None] = ContextVar("tokkit.nn.threads", default=None)
 
 
@@ -223,6 +226,16 @@ def under(weights: Mapping[str, Any], prefix: str) -> Named:
     return Named(part, full_name(weights, prefix))
 
 
+def _normal(rng: np.random.Generator, std: float, shape: tuple[int, ...]) -> Floats:
+    # What rng.normal would draw, some numbers at a time: all of them as float64 would be slow to get from the system.
+    made: Floats = np.empty(shape, dtype=np.float32)
+    flat, drawn = made.reshape(-1), np.empty(DRAWN)
+    for first in range(0, flat.size, DRAWN):
+        some = flat[first : first + DRAWN]
+        np.multiply(rng.standard_normal(out=drawn[: some.size]), std, out=some, casting="same_kind")
+    return made
+
+
 def initial(
     shapes: Mapping[str, Sequence[int]], *, seed: int, init: str = "normal", std: float = 0.02
 ) -> dict[str, Floats]:
@@ -242,7 +255,7 @@ def initial(
         if len(shape) < 2:
             made[name] = np.full(tuple(shape), 0.0 if name.endswith("bias") else 1.0, dtype=np.float32)
         elif init == "normal":
-            made[name] = rng.normal(0.0, std, tuple(shape)).astype(np.float32)
+            made[name] = _normal(rng, std, tuple(shape))
         else:
             limit = float(np.sqrt(6.0 / (shape[0] + shape[1])))
             made[name] = rng.uniform(-limit, limit, tuple(shape)).astype(np.float32)

@@ -64,24 +64,26 @@ static void squares(const tk_optim_work *w, size_t from, size_t to) {
     w->sums[from / TK_OPTIM_CHUNK] = total;
 }
 
-static void round_all(const tk_optim_work *w, size_t from, size_t to) {
+static void widen(const uint16_t *half, float *restrict to_floats, size_t from, size_t to) {
     for (size_t i = from; i < to; i++) {
-        uint32_t bits;
-        memcpy(&bits, w->p + i, sizeof bits);
-        w->half[i] = (uint16_t)(tk_rounded_bits(bits) >> 16);
-    }
-    for (size_t i = from; i < to && w->m; i++) {
-        const uint32_t bits = (uint32_t)w->half[i] << 16;
-        memcpy(w->m + i, &bits, sizeof bits);
+        const uint32_t bits = (uint32_t)half[i] << 16;
+        memcpy(to_floats + i, &bits, sizeof bits);
     }
 }
 
-static void widen_all(const tk_optim_work *w, size_t from, size_t to) {
+/* Pointers of their own: compilers make vectors of these loops if no store may change what they read. */
+static void round_all(const tk_optim_work *w, size_t from, size_t to) {
+    const float *p = w->p;
+    uint16_t *restrict half = w->half;
     for (size_t i = from; i < to; i++) {
-        const uint32_t bits = (uint32_t)w->half[i] << 16;
-        memcpy(w->p + i, &bits, sizeof bits);
+        uint32_t bits;
+        memcpy(&bits, p + i, sizeof bits);
+        half[i] = (uint16_t)(tk_rounded_bits(bits) >> 16);
     }
+    if (w->m) widen(half, w->m, from, to);
 }
+
+static void widen_all(const tk_optim_work *w, size_t from, size_t to) { widen(w->half, w->p, from, to); }
 
 #define OPTIM_KERNELS {adamw, sgd, average, squares, round_all, widen_all}
 #endif
