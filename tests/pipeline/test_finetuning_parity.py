@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minilm
+import model_folders
 from extras import extra
 from pipeline.test_finetuning import LABELLED, PAIRS
 from pipeline.test_masked_training import train as train_masked
@@ -17,6 +18,7 @@ from tokkit.pipeline import FineTuneOptions
 pytestmark = pytest.mark.parity
 torch = extra("torch")
 transformers = extra("transformers")
+MPNET = model_folders.BERT | {"model_type": "mpnet", "max_position_embeddings": 64, "pad_token_id": 0}
 TEXTS = ["the cat sat on the mat", "money", "a bank of the river", ""]
 
 
@@ -29,10 +31,13 @@ def test_sentence_transformers_gives_equal_vectors(tmp_path: Path) -> None:
     assert np.abs(ours - minilm.encoder().encode(TEXTS)).max() > 1e-3
 
 
-@pytest.mark.parametrize("freeze", [False, True])
-def test_transformers_gives_equal_labels(tmp_path: Path, freeze: bool) -> None:
+@pytest.mark.parametrize(("kind", "freeze"), [("minilm", False), ("minilm", True), ("mpnet", True)])
+def test_transformers_gives_equal_labels(tmp_path: Path, kind: str, freeze: bool) -> None:
     options = FineTuneOptions(batch=4, steps=3, lr=1e-3, freeze=freeze)
-    pipeline.train_classifier(LABELLED, tmp_path / "m", model=minilm.folder(), options=options)
+    base = minilm.folder()
+    if kind == "mpnet":
+        base = model_folders.write(tmp_path / "base", MPNET, tokenizer_config={"tokenizer_class": "BertTokenizer"})
+    pipeline.train_classifier(LABELLED, tmp_path / "m", model=base, options=options)
     theirs, info = transformers.AutoModelForSequenceClassification.from_pretrained(
         tmp_path / "m", output_loading_info=True
     )

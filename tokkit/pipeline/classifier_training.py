@@ -65,7 +65,7 @@ def train_classifier(
     if len(found) < 2:
         raise CorpusError(f"there are {len(texts)} texts, with {len(found)} labels; two labels are needed at least")
     held = Held.of(len(texts), options.held_out, options.seed, options.batch)
-    saved = SavedEncoder.read(Path(model), vectors=False)
+    saved = SavedEncoder.read(Path(model), vectors=False, freeze=options.freeze)
     head = _SavedHead(saved, found)
     labels = np.array([head.labels.index(name) for name in names])
     batches = Batches(held.learnt, options.batch, options.seed)

@@ -34,6 +34,8 @@ from tokkit.tokenizer import Tokenizer
 
 LEARNT = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
 """Types of encoders whose layers learn."""
+FROZEN = (*LEARNT, "mpnet")
+"""Types of encoders on which a classifier learns while they stay as they are."""
 CONFIG = "config.json"
 NO_LIMIT = 1 << 31
 
@@ -99,17 +101,20 @@ class SavedEncoder:
     left: bool
 
     @classmethod
-    def read(cls, path: Path, *, vectors: bool) -> SavedEncoder:
-        """Read a folder; OptionError for a model that does not learn here. With `vectors` its pooling is looked at."""
+    def read(cls, path: Path, *, vectors: bool, freeze: bool = False) -> SavedEncoder:
+        """Read a folder; OptionError for a model that does not learn here. With `vectors` its pooling is looked at.
+
+        With `freeze` its layers are not to learn.
+        """
         if not path.is_dir():
             raise FileNotFoundError(2, "no such folder; a model is a folder with config.json", files.show(path))
         chain = modules.read(path)
         home = chain.transformer
         about = modules.read_json(home / CONFIG)
-        if about.get("model_type") not in LEARNT:
+        if about.get("model_type") not in (FROZEN if freeze else LEARNT):
             raise OptionError(
                 f"{files.show(home)}: a model of type {about.get('model_type')!r} is not fine-tuned here; "
-                f"those of {', '.join(LEARNT)} are"
+                f"those of {', '.join(LEARNT)} are, and classifiers on a frozen one of {', '.join(FROZEN)}"
             )
         spec = families.read(about)
         if vectors and (chain.dense or len(chain.poolings) != 1 or chain.poolings[0] not in POOLINGS):

@@ -65,7 +65,7 @@ TASKS = {"ForSequenceClassification": OF_TEXTS | dict.fromkeys(DECODERS, SCORE),
 """The end of an architecture's name → the heads of such models."""
 CLASSES = {
     "bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
-    "distilbert": "DistilBert", "electra": "Electra",
+    "distilbert": "DistilBert", "electra": "Electra", "mpnet": "MPNet",
 }  # fmt: skip
 """model_type → how transformers begins the names of its classes."""
 
