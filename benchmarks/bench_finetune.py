@@ -22,6 +22,8 @@ import numpy as np
 from benchmarks import harness
 
 LR, MAX_NORM, SCALE, WARM = 2e-5, 1.0, 20.0, 2
+TOLERANCES = {"fp32": 1e-3, "bf16": 0.1}
+"""By how much losses may differ, relatively: of so unlike texts they are far below 0.1."""
 
 
 def folder_of_model() -> Path:
@@ -35,7 +37,7 @@ def folder_of_model() -> Path:
 class Ours:
     """Our model, and a step of it on ids that the trainer learnt."""
 
-    def __init__(self, folder: Path, dropout: float) -> None:
+    def __init__(self, folder: Path, dropout: float, precision: str) -> None:
         from tokkit.formats.sharded import read_model
         from tokkit.nn.grad import SentencePairs
         from tokkit.nn.optim import AdamW
@@ -45,7 +47,7 @@ class Ours:
         spec = families.read(modules.read_json(folder / "config.json"))
         weights = encoder_weights(read_model(folder), spec, str(folder))
         self.model = SentencePairs(
-            encoder_config(spec), weights, scale=SCALE, dropout=dropout, attention_dropout=dropout
+            encoder_config(spec), weights, scale=SCALE, dropout=dropout, attention_dropout=dropout, precision=precision
         )  # fmt: skip
         self.optimizer = AdamW(
             self.model.parameters, lr=LR, betas=(0.9, 0.999), weight_decay=0.0, max_norm=MAX_NORM
@@ -98,7 +100,7 @@ def run(args: Any) -> None:
             module.p = args.dropout
         if hasattr(module, "attention_probs_dropout_prob"):
             module.attention_probs_dropout_prob = args.dropout
-    ours = Ours(folder, args.dropout)
+    ours = Ours(folder, args.dropout, args.precision)
     steps = WARM + args.rounds
     texts = texts_of(theirs.tokenizer, 2 * args.batch * steps, args.tokens, args.fewest or args.tokens)
     # With a fingerprint of its own: to make one, some versions of datasets pickle what cannot be.
@@ -140,7 +142,7 @@ def run(args: Any) -> None:
             callbacks=[Clock()],
         ).train()  # fmt: skip
     apart = max(abs(a - b) / b for a, b in losses)
-    if not args.dropout and apart > 1e-3:
+    if not args.dropout and apart > TOLERANCES[args.precision]:
         sys.exit(f"the losses differ: {losses}")
     tokens = f"{args.fewest} to {args.tokens}" if args.fewest else args.tokens
     harness.section(f"{args.batch} pairs of {tokens} tokens, dropout {args.dropout}; losses differ by {apart:.1e}")
@@ -164,6 +166,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64, help="tokens of each text")
     parser.add_argument("--fewest", type=int, help="tokens of the shortest text; they differ up to --tokens")
     parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--precision", choices=list(TOLERANCES), default="fp32", help="of ours; the trainer has fp32")
     parser.add_argument("--model", type=Path, metavar="DIR", help="a folder of a BERT under mean pooling")
     args = parser.parse_args()
     harness.show_conditions("1", rounds=args.rounds)

@@ -18,7 +18,9 @@ def draw(*shape: int) -> np.ndarray:
 
 @pytest.mark.parametrize("isa", isas())
 @pytest.mark.parametrize("dots", [None, False, True])
-@pytest.mark.parametrize(("m", "n", "k"), [(1, 1, 1), (7, 33, 5), (100, 40, 601), (97, 1030, 17), (13, 5, 0), (64, 64, 64), (90, 2090, 1585)])
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(1, 1, 1), (7, 33, 5), (100, 40, 601), (97, 1030, 17), (13, 5, 0), (64, 64, 64), (90, 2090, 1585)]
+)
 def test_products_of_bf16_are_those_of_rounded_numbers(isa: str, dots: bool | None, m: int, n: int, k: int) -> None:
     a, b, add = draw(m, k), draw(k, n), draw(m, n)
     wanted = rounded_to_bf16(a).astype(np.float64) @ rounded_to_bf16(b).astype(np.float64) + add

@@ -94,6 +94,26 @@ def test_a_training_that_is_resumed_ends_in_the_same_bits(tmp_path: Path, base: 
     assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.parametrize("task", ["pairs", "labels"])
+def test_a_training_in_bf16_has_the_losses_of_one_in_float32(tmp_path: Path, base: Path, task: str) -> None:
+    rows: Any = PAIRS if task == "pairs" else LABELLED
+    run = pipeline.train_pairs if task == "pairs" else pipeline.train_classifier
+    losses: dict[str, list[float]] = {"fp32": [], "bf16": []}
+    for precision, told in losses.items():
+        options = FineTuneOptions(batch=8, steps=20, lr=2e-3, warmup=2, precision=precision)
+        run(rows, tmp_path / precision, model=base, options=options, progress=lambda now, to=told: to.append(now.loss))
+    options = FineTuneOptions(batch=8, steps=20, lr=2e-3, warmup=2, precision="bf16")
+    run(rows, tmp_path / "again", model=base, options=options, threads=3)
+    np.testing.assert_allclose(losses["bf16"], losses["fp32"], rtol=0.02)
+    fine, rounded, again = (weights_of(tmp_path / name) for name in ("fp32", "bf16", "again"))
+    assert any(not np.array_equal(fine[name], rounded[name]) for name in fine)
+    assert all(np.array_equal(rounded[name], again[name]) for name in rounded)
+    with pytest.raises(OptionError, match="freeze and precision bf16 are given"):
+        FineTuneOptions(freeze=True, precision="bf16")
+    with pytest.raises(OptionError, match="precision is 'int8'; it must be one of fp32, bf16"):
+        FineTuneOptions(precision="int8")
+
+
 @pytest.mark.parametrize("freeze", [False, True])
 def test_a_classifier_labels_what_it_learnt(tmp_path: Path, base: Path, freeze: bool) -> None:
     options = FineTuneOptions(batch=8, epochs=8, lr=1e-2 if freeze else 3e-3, warmup=2, freeze=freeze)

@@ -18,7 +18,7 @@ from tokkit.pipeline import FineTuneOptions
 pytestmark = pytest.mark.parity
 torch = extra("torch")
 transformers = extra("transformers")
-MPNET = model_folders.BERT | {"model_type": "mpnet", "max_position_embeddings": 64, "pad_token_id": 0}
+MPNET = model_folders.BERT | {"model_type": "mpnet", "max_position_embeddings": 64, "pad_token_id": 1}
 TEXTS = ["the cat sat on the mat", "money", "a bank of the river", ""]
 
 

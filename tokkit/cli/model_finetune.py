@@ -50,6 +50,7 @@ MANY_STEPS = 1_000_000
 )
 @click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=5e-5, help="The peak learning rate.")
 @options.dropout
+@options.training_precision
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
@@ -64,10 +65,9 @@ MANY_STEPS = 1_000_000
 @options.progress
 def finetune(
     data: tuple[str, ...], start: str, output: str, task: str, lora: int | None, lora_targets: str,
-    freeze: bool, batch: int, epochs: int,
-    steps: int | None, minutes: float | None, max_length: int | None, lr: float, dropout: float,
-    attention_dropout: float | None, seed: int,
-    resume: bool, threads: int | None, force: bool, progress: str,
+    freeze: bool, batch: int, epochs: int, steps: int | None, minutes: float | None, max_length: int | None, lr: float,
+    dropout: float, attention_dropout: float | None, precision: str, seed: int, resume: bool, threads: int | None,
+    force: bool, progress: str,
 ) -> None:  # fmt: skip
     """Fine-tune an encoder on DATA: .jsonl files of arrays or objects, or .tsv files without a header.
 
@@ -94,7 +94,7 @@ def finetune(
     chosen = pipeline.FineTuneOptions(
         batch=batch, epochs=epochs, steps=steps or (MANY_STEPS if minutes else 0), lr=lr, dropout=dropout,
         attention_dropout=attention_dropout, seconds=None if minutes is None else 60 * minutes, seed=seed,
-        freeze=freeze, max_length=max_length,
+        freeze=freeze, max_length=max_length, precision=precision,
     )  # fmt: skip
     run: Callable[..., TrainedModel] = pipeline.train_pairs if task == "pairs" else pipeline.train_classifier
     with Progress(progress) as shown:

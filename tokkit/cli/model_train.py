@@ -63,10 +63,7 @@ MANY_STEPS = 1_000_000
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Maximum training time in minutes.")
 @click.option("--lr", type=click.FloatRange(min=0, min_open=True), default=1e-3, help="The peak learning rate.")
 @options.dropout
-@click.option(
-    "--precision", type=click.Choice(["fp32", "bf16"]), default="fp32",
-    help="The dtype of matrix products: float32, or bfloat16 (the weights stay float32).",
-)  # fmt: skip
+@options.training_precision
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Equal seeds give equal models.")
 @click.option("--resume", is_flag=True, help="Continue from the checkpoint in DIR; give the same options.")
 @options.threads

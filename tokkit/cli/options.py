@@ -255,6 +255,12 @@ def dropout(command: Callable[..., Any]) -> Callable[..., Any]:
     return _dropout(_attention_dropout(command))
 
 
+training_precision = click.option(
+    "--precision", type=click.Choice(["fp32", "bf16"]), default="fp32",
+    help="The dtype of matrix products: float32, or bfloat16 (the weights stay float32).",
+)  # fmt: skip
+
+
 def lora(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --lora and --lora-targets."""
     return _lora_rank(_lora_targets(command))

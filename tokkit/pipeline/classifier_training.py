@@ -48,8 +48,9 @@ def train_classifier(
 
     `source` is a .jsonl or .tsv file, several of them, or rows: a text and its label; objects have the keys "text" and
     "label". `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA; with
-    `options.freeze` its layers stay, their states are made once, and the head alone learns. `output` is a folder of an
-    architecture …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which transformers reads.
+    `options.freeze` its layers stay, their states are made once, and the head alone learns: on MPNet, too. `output` is
+    a folder of an architecture …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which
+    transformers reads.
 
     A model that is such a classifier already, with the same labels, goes on with its head. With `lora` the encoder
     stays, and adapters and the head learn: the folder gets these, as PEFT writes them for SEQ_CLS, and the labels in
@@ -174,7 +175,7 @@ class _WholeModel:
         self._model = TextClassifier(
             saved.config, None if adapter else saved.weights() | head.start(options.seed), n_labels=len(head.labels),
             activation=head.activation, dropout=options.dropout,
-            attention_dropout=options.attention_dropout_of(saved.about),
+            attention_dropout=options.attention_dropout_of(saved.about), precision=options.precision,
             parameters=adapter.parameters if adapter else None,
         )  # fmt: skip
         self.parameters, self._packed = self._model.parameters, packed

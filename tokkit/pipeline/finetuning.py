@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tokkit.errors import OptionError
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float, as_int
@@ -51,6 +52,8 @@ class FineTuneOptions(TrainingOptions):
         TrainingOptions.__post_init__(self)
         as_int("epochs", self.epochs, minimum=1)
         as_float("scale", self.scale, greater_than=0)
+        if self.freeze and self.precision != "fp32":
+            raise OptionError(f"freeze and precision {self.precision} are given; a head that learns alone is of fp32")
 
     def of(self, batches: Batches) -> FineTuneOptions:
         """Return the same with the number of steps."""
@@ -99,7 +102,7 @@ def train_pairs(
     learner = SentencePairs(
         saved.config, saved.weights() if adapter is None else None, pooling=saved.pooling, scale=options.scale,
         dropout=options.dropout, attention_dropout=options.attention_dropout_of(saved.about),
-        parameters=None if adapter is None else adapter.parameters,
+        precision=options.precision, parameters=None if adapter is None else adapter.parameters,
     )  # fmt: skip
 
     task = _PairsTask(learner, packed, len(rows), held, batches, chosen)

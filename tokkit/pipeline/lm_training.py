@@ -12,7 +12,6 @@ from tokkit.errors import OptionError
 from tokkit.nn.checks import as_int
 from tokkit.nn.grad import CausalLM, LoraOptions, Parameters
 from tokkit.nn.grad.causal_lm import weight_shapes
-from tokkit.nn.grad.tape import is_bf16
 from tokkit.pipeline import lm_folders, modules, training_loop
 from tokkit.pipeline.adapters import NewAdapter, stated, written
 from tokkit.pipeline.lm_data import TrainingText
@@ -37,13 +36,11 @@ class LMOptions(TrainingOptions):
     """
 
     context: int = 256
-    precision: str = "fp32"
 
     def __post_init__(self) -> None:
         TrainingOptions.__post_init__(self)
         for name in ("context", "steps"):
             as_int(name, getattr(self, name), minimum=1)
-        is_bf16(self.precision)
 
 
 def train_lm(

@@ -18,6 +18,7 @@ from tokkit.formats import files
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad import Parameters
+from tokkit.nn.grad.tape import is_bf16
 from tokkit.nn.optim import AdamW, WarmupCosine, WeightAverage
 from tokkit.pipeline import training_checkpoints
 from tokkit.pipeline.training_checkpoints import Training
@@ -47,6 +48,7 @@ class TrainingOptions:
     dropout: float = 0.0
     attention_dropout: float | None = None
     average: float = 0.0
+    precision: str = "fp32"
     held_out: float = 0.05
     seed: int = 0
 
@@ -55,6 +57,7 @@ class TrainingOptions:
             as_int(name, getattr(self, name), minimum=1)
         for name in ("steps", "warmup", "seed"):
             as_int(name, getattr(self, name), minimum=0)
+        is_bf16(self.precision)
         if self.batch % self.accumulate:
             raise OptionError(f"batch is {self.batch}, which accumulate, {self.accumulate}, does not divide")
         if self.seconds is not None:

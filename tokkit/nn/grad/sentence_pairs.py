@@ -14,7 +14,7 @@ from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.layers import seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
-from tokkit.nn.grad.tape import Tape
+from tokkit.nn.grad.tape import Tape, is_bf16
 
 POOLINGS = ("mean", "cls")
 SMALLEST_NORM = 1e-12
@@ -26,7 +26,7 @@ class SentencePairs:
     Texts come in columns of a batch: first texts, the texts that belong to them, and, if there are more columns, texts
     that do not. Of each first text, scores are `scale` · cosine to all texts of the other columns, and the loss is the
     cross-entropy of its own one: what sentence-transformers calls MultipleNegativesRankingLoss. `pooling` is "mean" or
-    "cls". `weights` are copied; without them they begin at random, by the seed.
+    "cls". `weights` are copied; without them they begin at random, by the seed. `precision` is as of `CausalLM`.
 
     Source: Henderson et al. 2017, Efficient Natural Language Response Suggestion for Smart Reply, 4.4.
 
@@ -41,14 +41,15 @@ class SentencePairs:
     def __init__(
         self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, pooling: str = "mean",
         scale: float = 20.0, dropout: float = 0.0, attention_dropout: float = 0.0, seed: int = 0,
-        parameters: Parameters | None = None,
+        parameters: Parameters | None = None, precision: str = "fp32",
     ) -> None:  # fmt: skip
         if pooling not in POOLINGS:
             raise OptionError(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}")
         self.pooling, self.scale = pooling, as_float("scale", scale, greater_than=0)
         self.parameters = loaded(config.shapes(), weights, seed) if parameters is None else parameters
         self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout, attention_dropout=attention_dropout)
-        self._tape = Tape()
+        self._bf16 = is_bf16(precision)
+        self._tape = Tape(bf16=self._bf16)
 
     def forward_backward(
         self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None, *, columns: int = 2,
@@ -75,7 +76,7 @@ class SentencePairs:
     def vectors(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> Floats:
         """Return the vectors (n, dim) of packed texts, of any length, in their order."""
         texts = PackedTexts.of(ids, starts, type_ids)
-        return self._pooled(self._trunk.forward(texts, Tape(recording=False)), texts)
+        return self._pooled(self._trunk.forward(texts, Tape(recording=False, bf16=self._bf16)), texts)
 
     def _pooled(self, states: Floats, texts: PackedTexts) -> Floats:
         made = np.empty((len(texts.order), states.shape[1]), dtype=np.float32)

@@ -15,7 +15,7 @@ from tokkit.nn.config import Shapes
 from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.layers import Dropout, Linear, activated, seed_dropouts, taken_rows
 from tokkit.nn.grad.parameters import Parameters
-from tokkit.nn.grad.tape import Tape
+from tokkit.nn.grad.tape import Tape, is_bf16
 
 
 class ClassifierHead:
@@ -58,7 +58,7 @@ class TextClassifier:
 
     Weights are those of the encoder, and dense.weight (dim, dim), dense.bias, out.weight (labels, dim) and out.bias.
     `activation` is that between the two matrices, tanh as in BERT. `weights` are copied; what they lack begins at
-    random, by the seed.
+    random, by the seed. `precision` is as of `CausalLM`.
 
     >>> from tokkit.nn import TransformerConfig
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
@@ -70,13 +70,14 @@ class TextClassifier:
     def __init__(
         self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, n_labels: int,
         activation: str = "tanh", dense: bool = True, dropout: float = 0.0, attention_dropout: float = 0.0,
-        seed: int = 0, parameters: Parameters | None = None,
+        seed: int = 0, parameters: Parameters | None = None, precision: str = "fp32",
     ) -> None:  # fmt: skip
         shapes = config.shapes() | head_shapes(config.layers.dim, n_labels, dense=dense)
         self.parameters = loaded(shapes, weights, seed) if parameters is None else parameters
         self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout, attention_dropout=attention_dropout)
         self._head = ClassifierHead(self.parameters, activation=activation, dropout=dropout)
-        self._tape = Tape()
+        self._bf16 = is_bf16(precision)
+        self._tape = Tape(bf16=self._bf16)
 
     def forward_backward(
         self, ids: ArrayLike, starts: ArrayLike, labels: ArrayLike, type_ids: ArrayLike | None = None, *,
@@ -100,7 +101,7 @@ class TextClassifier:
     def logits(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> Floats:
         """Return the logits (n, labels) of packed texts, in their order."""
         texts = PackedTexts.of(ids, starts, type_ids)
-        made = self._run(texts, Tape(recording=False))
+        made = self._run(texts, Tape(recording=False, bf16=self._bf16))
         ordered = np.empty_like(made)
         ordered[texts.order] = made
         return ordered
