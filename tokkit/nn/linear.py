@@ -47,9 +47,9 @@ class Linear:
     """activation(x Wᵀ + b) + residual, with weight (n, k) and bias (n): torch's layout. Immutable.
 
     `dtype` is the format of the packed weights. "float32". "bfloat16": half of the memory, relative error of a weight
-    below 2^-8; AMD's CPUs with bfloat16 instructions (Zen 4) round rows of x too and are nearly twice as fast,
-    others compute in float32. "int8": a quarter of the memory, one scale for each row of W, and rows of x are quantized to 8 bits at each
-    call (cosine to float32 about 0.999). Sums of int8 products are exact, and equal on every machine.
+    below 2^-8; AMD's CPUs with bfloat16 instructions (Zen 4) round rows of x too and are nearly twice as fast, others
+    compute in float32. "int8": a quarter of the memory, one scale for each row of W, and rows of x are quantized to 8
+    bits at each call (cosine to float32 about 0.999). Sums of int8 products are exact, and equal on every machine.
 
     "int4" (4.5 bits a weight) and "int8-weight-only" (8.5 bits) have a scale for every 32 inputs of a row of W; int4's
     is searched for the least error. Rows of x get a scale for every 32 columns at each call, which is so fine that the
