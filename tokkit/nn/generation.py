@@ -147,7 +147,14 @@ class Chooser:
         self._end_ids = sorted(end_ids)
         self._text = list(prompt)
         self._n_prompt = len(self._text)
-        self._rng = np.random.default_rng(seed)
+        self._seed = seed
+        self._generator: np.random.Generator | None = None
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        if self._generator is None:  # made when it is needed: importing numpy.random takes 20 ms
+            self._generator = np.random.default_rng(self._seed)
+        return self._generator
 
     @property
     def text(self) -> Sequence[int]:
@@ -255,7 +262,7 @@ class Chooser:
         made._text = list(self._text)
         made._constraint = None if self._constraint is None else self._constraint.copy()
         if self.sampling.temperature:
-            made._rng = copy.deepcopy(self._rng) if rng is None else rng
+            made._generator = copy.deepcopy(self._rng) if rng is None else rng
         return made
 
     def _mask(self, constraint: Constraint, n: int) -> NDArray[np.bool_]:

@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tokkit import grammars
 from tokkit.errors import OptionError
-from tokkit.grammars import Choice, CompiledGrammar, Grammar, JsonSchema, Regex, TokenSpellings
 
 if TYPE_CHECKING:
+    from tokkit.grammars import CompiledGrammar, Grammar, TokenSpellings
     from tokkit.tokenizer import Tokenizer
 
 KEPT = 8
 """Compiled grammars that are kept with a model: those used last."""
-KINDS: dict[str, Callable[[Any], Grammar]] = {"regex": Regex, "schema": JsonSchema, "choices": Choice}
+KINDS: dict[str, Callable[[Any], Grammar]] = {
+    "regex": lambda value: grammars.Regex(value),
+    "schema": lambda value: grammars.JsonSchema(value),
+    "choices": lambda value: grammars.Choice(value),
+}
 
 
 class Constraints:
@@ -28,7 +33,7 @@ class Constraints:
     @cached_property
     def tokens(self) -> TokenSpellings:
         """The bytes of the tokens."""
-        return TokenSpellings(self._tokenizer)
+        return grammars.TokenSpellings(self._tokenizer)
 
     def of(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return options in which a constraint replaces `regex`, `schema`, `choices` or `grammar`."""
@@ -45,11 +50,11 @@ class Constraints:
         return made
 
     def _compiled(self, name: str, value: Any) -> CompiledGrammar:
-        if isinstance(value, CompiledGrammar):
+        if isinstance(value, grammars.CompiledGrammar):
             if value.tokens.inside != self.tokens.inside:
                 raise OptionError("grammar was compiled for another tokenizer; compile it for that of the model")
             return value
-        if name == "grammar" and not isinstance(value, Grammar):
+        if name == "grammar" and not isinstance(value, grammars.Grammar):
             raise OptionError(f"grammar is {value!r}; it must be one of tokkit.grammars, compiled or not")
         key: object = value
         if name == "choices":

@@ -15,7 +15,7 @@ from tokkit.formats import files
 from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.text_decoder import TextDecoder
-from tokkit.pipeline import adapters, decoder_families, memory, modules, packed_folders
+from tokkit.pipeline import decoder_families, memory, modules, packed_folders
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.packed_folders import PackedFolder, PackedWeights
@@ -38,7 +38,11 @@ def load(
     weights: DecoderWeights | PackedWeights
     if stored is None:
         memory.check_model(spec.config, files.show(folder))
-        tensors = read_model(folder) if adapter is None else adapters.merged(read_model(folder), adapter)
+        tensors = read_model(folder)
+        if adapter is not None:
+            from tokkit.pipeline import adapters
+
+            tensors = adapters.merged(tensors, adapter)
         weights = DecoderWeights(tensors, spec, files.show(folder))
     else:
         weights = stored.part()

@@ -17,31 +17,29 @@ from tokkit.nn.decoder_cache import checked_dtype
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence
 from tokkit.pipeline import (
-    adapters,
     decoder_families,
     encoder_loading,
     generator_loading,
-    gguf_loading,
     modules,
     packed_folders,
     seq2seq_families,
-    seq2seq_loading,
-    static_folders,
     static_format,
-    task_heads,
 )
-from tokkit.pipeline.cross_encoder import CrossEncoder
 from tokkit.pipeline.packed_folders import PRECISIONS
-from tokkit.pipeline.sentences import SentenceEncoder
-from tokkit.pipeline.static import StaticEncoder
 from tokkit.pipeline.text_generator import TextGenerator
-from tokkit.pipeline.token_classifier import TokenClassifier
 from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tokkit.normalizers.base import Normalizer
+    from tokkit.pipeline.cross_encoder import CrossEncoder
+    from tokkit.pipeline.sentences import SentenceEncoder
+    from tokkit.pipeline.static import StaticEncoder
+    from tokkit.pipeline.token_classifier import TokenClassifier
 
 NO_LIMIT = 1 << 31
+ADAPTER = "adapter_config.json"
+
+# A kind of model that is not loaded is not imported: that would be a third of the time until a first token.
 
 
 def load(
@@ -50,33 +48,35 @@ def load(
 ) -> SentenceEncoder | StaticEncoder | CrossEncoder | TokenClassifier | TextGenerator:  # fmt: skip
     """Return the model of a folder with config.json, model.safetensors and a tokenizer, or of a GGUF file.
 
-    An encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ELECTRA, ModernBERT, Nomic BERT, GTE,
-    EuroBERT) is a `SentenceEncoder`: modules of a folder of sentence-transformers are applied; vectors of any other are
-    pooled by the mean. A decoder (GPT-2, Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia,
-    BLOOM) is a `TextGenerator`, and so is a GGUF file with one of them and its tokenizer; but in a folder of
-    sentence-transformers, such as that of Qwen3-Embedding or EmbeddingGemma, it is a `SentenceEncoder`. An encoder with
-    a decoder (T5, FLAN-T5, mT5, BART) is a `Seq2SeqGenerator`, which has the methods of a `TextGenerator`.
+    What it returns depends on the folder:
+
+    - `TextGenerator`: a decoder (GPT-2, Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3, Phi-3, GPT-NeoX, Pythia,
+      BLOOM), or a GGUF file with one of them and its tokenizer;
+    - `Seq2SeqGenerator`, with the methods of a `TextGenerator`: an encoder–decoder (T5, FLAN-T5, mT5, BART);
+    - `SentenceEncoder`: an encoder (BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, MPNet, ELECTRA,
+      ModernBERT, Nomic BERT, GTE, EuroBERT), or a decoder in a folder of sentence-transformers, such as
+      Qwen3-Embedding or EmbeddingGemma. Modules of sentence-transformers are applied; without them, the vectors of
+      tokens are averaged;
+    - `CrossEncoder` or `TokenClassifier`: an encoder whose architecture ends in ForSequenceClassification or
+      ForTokenClassification, unless modules.json lists a pooling. A decoder for ForSequenceClassification is a
+      `CrossEncoder` too;
+    - `StaticEncoder`: a static model of model2vec, or one with sentence-transformers' StaticEmbedding.
 
     `precision` is "fp32"; "bf16", half of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above
-    0.9999); "int8", a quarter and fastest (above 0.995 for nearly all texts); for text that is generated "int4", an
-    eighth, or "int8-weight-only", with scales for every 32 inputs. A folder that `tokkit model quantize` wrote has its
-    precision, and is mapped as it is; other folders are fp32 unless you say. `max_length` replaces the limit of tokens
-    in the folder, as far as the model has positions. "org/name" that is not a folder is looked for in the hub's cache
-    (extra `hub`), and downloaded with `download`; a name alone, such as "all-MiniLM-L6-v2", is one of
-    sentence-transformers.
+    0.9999); "int8", a quarter and fastest (above 0.995 for nearly all texts); to generate text also "int4", an eighth,
+    and "int8-weight-only", with scales for every 32 inputs. A folder that `tokkit model quantize` wrote has its own
+    precision, and is memory-mapped; the default of others is fp32. `cache` is the type of the keys and values that a
+    decoder keeps of a text: "float32" if None; "bfloat16", half of the memory; or "int8", a quarter.
 
-    `cache` is the type of the keys and values that a decoder keeps of a text: "float32" if None; "bfloat16", half of
-    the memory; or "int8", a quarter.
+    `max_length` replaces the limit of tokens in the folder, up to the model's positions. `adapter` is a folder with a
+    LoRA in PEFT's format, which is added to the weights of an encoder or a decoder. A folder that holds only an adapter
+    is loaded with the model that it names.
 
-    `adapter` is a folder with a LoRA in PEFT's format, which is added to the weights of an encoder or a decoder; a
-    folder that holds one alone is loaded with the model that it names.
+    A name "org/name" that is not a folder is looked up in the hub's cache (extra `hub`), and downloaded with
+    `download`. A name alone, such as "all-MiniLM-L6-v2", is one of sentence-transformers.
 
-    The folder of a static model, of model2vec or with sentence-transformers' StaticEmbedding, gives a `StaticEncoder`.
-    An encoder whose architecture ends in ForSequenceClassification is a `CrossEncoder`, one that ends in
-    ForTokenClassification a `TokenClassifier`, unless modules.json lists a pooling. A decoder for
-    ForSequenceClassification is a `CrossEncoder` too.
-
-    Raises FormatError for a folder that does not fit together, naming the tensor and both shapes; OSError as it is.
+    Raises FormatError for a folder that does not fit together, with the name of the tensor and both shapes; OSError
+    unchanged.
     """
     if cache is not None:
         checked_dtype(cache)
@@ -89,7 +89,9 @@ def load(
     if precision is not None and precision not in PRECISIONS:
         raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
     folder = Path(found(path_or_name, download=download))
-    if adapter is None and adapters.is_adapter(folder):
+    if adapter is not None or (folder / ADAPTER).is_file():
+        from tokkit.pipeline import adapters
+    if adapter is None and (folder / ADAPTER).is_file() and adapters.is_adapter(folder):
         base = adapters.read_adapter(folder).base
         if base is None:
             raise FormatError(f"{files.show(folder)}: this adapter does not name its model; load that, with adapter=")
@@ -101,9 +103,11 @@ def load(
         raise OptionError(
             f"{files.show(folder)}: adapters are added to folders of encoders and decoders as transformers has"
         )
-    if gguf_loading.is_gguf(folder):
-        return gguf_loading.load(folder, None if precision is None else PRECISIONS[precision], max_length)
     stored = packed_folders.PackedFolder(folder, precision) if packed_folders.is_packed(folder) else None
+    if folder.is_file() or (stored is not None and stored.is_gguf):
+        from tokkit.pipeline import gguf_loading
+    if folder.is_file() and gguf_loading.is_gguf(folder):
+        return gguf_loading.load(folder, None if precision is None else PRECISIONS[precision], max_length)
     if stored is not None and stored.is_gguf:
         return gguf_loading.load_packed(stored, max_length)
     dtype = PRECISIONS[precision or "fp32"] if stored is None else stored.dtype
@@ -114,6 +118,8 @@ def load(
     if static_format.is_static(folder):
         if precision not in (None, "fp32"):
             raise OptionError(f"precision is {precision!r}; vectors of a static model are fp32")
+        from tokkit.pipeline import static_folders
+
         return static_folders.read(folder, max_length=max_length)
     chain = modules.read(folder)
     home = chain.transformer
@@ -130,11 +136,18 @@ def load(
     if config.get("model_type") in seq2seq_families.FAMILIES:
         if added is not None:
             raise OptionError(f"{files.show(home)}: adapters of encoders with decoders are not read")
+        from tokkit.pipeline import seq2seq_loading
+
         return seq2seq_loading.load(home, config, dtype, max_length, stored)
     if not chain.poolings:
         raise FormatError(
             f"{files.show(folder)}: the module {modules.SCORES} is for causal language models, not for encoders"
         )
+    from tokkit.pipeline import task_heads
+    from tokkit.pipeline.cross_encoder import CrossEncoder
+    from tokkit.pipeline.sentences import SentenceEncoder
+    from tokkit.pipeline.token_classifier import TokenClassifier
+
     spec = encoder_loading.read_spec(home, config, dtype)
     width = spec.config.dim * len(chain.poolings)
     if chain.columns not in (0, width):
