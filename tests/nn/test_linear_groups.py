@@ -98,13 +98,15 @@ def test_int8_takes_the_nearest_numbers_of_the_largest_weight(n: int, k: int) ->
     assert np.array_equal(stored(PackedLinear(w, None, "int8-weight-only")), nearest_int8(w))
 
 
-def test_int4_is_nearer_than_the_rule_of_the_largest_weight() -> None:
+def test_int4_is_nearer_than_the_rule_of_the_largest_weight_and_no_shorter_than_the_weights() -> None:
     w = draw(64, 512)
     w[0, :32] = 0
     got, other = stored(PackedLinear(w, None, "int4")), largest_int4(w)
     assert np.square(got - w).sum() < 0.985 * np.square(other - w).sum()
-    each = [np.square(made - w).reshape(64, -1, 32).sum(-1) for made in (got, other)]
+    # Errors of large weights count more.
+    each = [(np.square(w) * np.square(made - w)).reshape(64, -1, 32).sum(-1) for made in (got, other)]
     assert (each[0] <= each[1] * 1.0001).mean() > 0.95
+    assert abs((got * w).sum() / (w * w).sum() - 1) < 0.002
     assert not got[0, :32].any()
 
 

@@ -70,15 +70,22 @@ static void rounded(const float *w, float scale, int32_t least, int32_t most, fl
     }
 }
 
-/* The scale, which a half can hold, that makes the error of -8 … 7 least. */
+/* The scale, which a half can hold, that makes the error of -8 … 7 least. An error counts by the square of its weight:
+   large weights are what training has made. With equal counts groups are 0.6 % too short, and the perplexity of small
+   models rises by 0.4 % instead of 0.1 % (benchmarks/bench_quantize.py). */
 static float searched(const float *w, float *q) {
     float top = 0, best = INFINITY, found = 0, tried[TK_GROUP], products[TK_GROUP], squares[TK_GROUP];
+    float counts[TK_GROUP];
     for (int i = 0; i < TK_GROUP; i++)
         if (fabsf(w[i]) > fabsf(top)) top = w[i];
+    for (int i = 0; i < TK_GROUP && top != 0; i++) counts[i] = (w[i] / top) * (w[i] / top);
     for (int i = 0; i < TRIALS && top != 0; i++) {
         float scale = top / (-7.0f - 0.5f * (float)i), square, error;
         rounded(w, scale, -8, 7, tried);
-        for (int j = 0; j < TK_GROUP; j++) products[j] = w[j] * tried[j], squares[j] = tried[j] * tried[j];
+        for (int j = 0; j < TK_GROUP; j++) {
+            products[j] = counts[j] * w[j] * tried[j];
+            squares[j] = counts[j] * tried[j] * tried[j];
+        }
         /* The best scale for these numbers. */
         square = sum_of(squares);
         if (square > 0) scale = sum_of(products) / square;
@@ -86,7 +93,7 @@ static float searched(const float *w, float *q) {
         rounded(w, scale, -8, 7, tried);
         for (int j = 0; j < TK_GROUP; j++) {
             float off = w[j] - tried[j] * scale;
-            squares[j] = off * off;
+            squares[j] = counts[j] * off * off;
         }
         error = sum_of(squares);
         if (error < best) {
