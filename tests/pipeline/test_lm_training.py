@@ -16,6 +16,7 @@ from tokkit import pipeline
 from tokkit.errors import CorpusError, OptionError, TrainingError
 from tokkit.formats.safetensors import read_safetensors
 from tokkit.pipeline import LMOptions, TrainingProgress, training_checkpoints
+from tokkit.pipeline.perplexity import text_score
 
 SHAPES = {
     "llama": {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -56,6 +57,18 @@ def test_a_model_learns_and_its_folder_generates_what_it_learnt(
     model = pipeline.load(tmp_path / "m")
     assert model.generate("the old cat", max_new_tokens=3).startswith(" sat on the")
     assert not (tmp_path / "m" / training_checkpoints.NAME).exists()
+
+
+def test_fewer_bits_change_the_perplexity_of_what_was_learnt_little(
+    tmp_path: Path, tokenizer: tokkit.Tokenizer
+) -> None:
+    options = LMOptions(context=16, batch=8, steps=50, lr=1e-2, warmup=3, seed=1)
+    train(tmp_path / "m", tokenizer, options=options, config={**SHAPES["llama"], "hidden_size": 64})
+    text = "".join(TEXTS)
+    exact = text_score(pipeline.load(tmp_path / "m"), text).perplexity
+    for precision, most in (("bf16", 0.005), ("int8", 0.005), ("int8-weight-only", 0.005), ("int4", 0.03)):
+        changed = text_score(pipeline.load(tmp_path / "m", precision=precision), text).perplexity
+        assert abs(changed / exact - 1) < most, precision
 
 
 def test_a_training_that_is_resumed_ends_in_the_same_bits(tmp_path: Path, tokenizer: tokkit.Tokenizer) -> None:
