@@ -24,3 +24,11 @@ int tk_isa_of_floats(int isa) {
 #endif
     return isa == TK_ISA_NEON ? TK_ISA_SCALAR : isa;
 }
+
+int tk_isa_of_short_rows(int isa) {
+#if TK_X86
+    __builtin_cpu_init();
+    if (isa == TK_ISA_AVX512 && __builtin_cpu_is("amdfam19h")) return TK_ISA_AVX2;
+#endif
+    return isa;
+}

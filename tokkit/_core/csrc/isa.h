@@ -21,4 +21,8 @@ int tk_isa_supported(int isa);
    AVX-512; NEON gets the plain C, which compilers make NEON of. */
 int tk_isa_of_floats(int isa);
 
+/* What loops over rows of some hundred floats, at any address, run where the kernels of numbers run `isa`: AVX2 instead
+   of AVX-512 on CPUs of AMD that do 512 bits in two steps. */
+int tk_isa_of_short_rows(int isa);
+
 #endif

@@ -16,6 +16,18 @@ typedef struct {
     float slopes[LOGISTIC_LANES]; /* what each row changes by, times the input */
 } logistic_group;
 
+/* The sums of n vectors, to a multiple of VL floats; those after them are zeros. */
+TK_INLINE void store_sums(const int n, float *dots, vf *sum) {
+#ifdef V_HALF_SUMS /* most groups have no more, and sixteen sums do not stay in registers */
+    if (n <= VL / 2) {
+        v_store(dots, v_half_sums(sum));
+        return;
+    }
+#endif
+#pragma GCC unroll 16
+    for (int t = 0; t < n; t += VL) v_store(dots + t, v_sums(sum + t));
+}
+
 TK_INLINE void logistic_dots(const int n, const float *x, const logistic_group *g, size_t d, float *dots) {
     vf sum[LOGISTIC_LANES];
     const float *rows[LOGISTIC_ROWS];
@@ -35,8 +47,7 @@ TK_INLINE void logistic_dots(const int n, const float *x, const logistic_group *
 #pragma GCC unroll 16
         for (int t = 0; t < n; t++) sum[t] = v_fma(v_load_n(rows[t] + i, d - i), a, sum[t]);
     }
-#pragma GCC unroll 16
-    for (int t = 0; t < n; t += VL) v_store(dots + t, v_sums(sum + t));
+    store_sums(n, dots, sum);
 }
 
 /* The slope of log σ(sign · dot), times alpha; and -log σ added to *loss. Both are multiplied by `times`, if any. */

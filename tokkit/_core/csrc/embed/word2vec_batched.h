@@ -24,8 +24,7 @@ TK_INLINE void dots_of_inputs(const int n, const int inputs, float *const *in, c
             for (int j = 0; j < inputs; j++) sum[j][t] = v_fma(row, x[j], sum[j][t]);
         }
     }
-    for (int j = 0; j < inputs; j++)
-        for (int t = 0; t < n; t += VL) v_store(dots + j * LOGISTIC_LANES + t, v_sums(sum[j] + t));
+    for (int j = 0; j < inputs; j++) store_sums(n, dots + j * LOGISTIC_LANES, sum[j]);
 }
 
 /* Each VL columns at a time: inputs change by slopes times targets as they were, targets by slopes times inputs. */

@@ -133,6 +133,18 @@ TK_INLINE vf v_sums(vf *a) {
     return a[0];
 }
 
+/* The sums of the first VL / 2 vectors, and zeros. */
+#define V_HALF_SUMS 1
+TK_INLINE vf v_half_sums(const vf *a) {
+    __m256 b[8];
+    _Pragma("GCC unroll 8") for (int i = 0; i < 8; i++)
+        b[i] = _mm256_add_ps(_mm512_castps512_ps256(a[i]), _mm512_extractf32x8_ps(a[i], 1));
+    __m256 x = _mm256_hadd_ps(_mm256_hadd_ps(b[0], b[1]), _mm256_hadd_ps(b[2], b[3]));
+    __m256 y = _mm256_hadd_ps(_mm256_hadd_ps(b[4], b[5]), _mm256_hadd_ps(b[6], b[7]));
+    return _mm512_zextps256_ps512(
+        _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20), _mm256_permute2f128_ps(x, y, 0x31)));
+}
+
 /* VL bytes as floats; 2 * VL bytes as 16-bit numbers; sums of products of such pairs. */
 TK_INLINE vf v_load_int8(const int8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
