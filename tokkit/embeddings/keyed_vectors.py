@@ -22,6 +22,12 @@ from tokkit.formats import files
 Path = str | os.PathLike[str]
 
 
+def _mapped(mmap: str | None) -> bool:
+    if mmap not in ("r", None):
+        raise OptionError(f'mmap is {mmap!r}; it must be "r" or None: a file is not changed by changing vectors')
+    return mmap is not None
+
+
 class KeyedVectors(Neighbours):
     """Keys and their vectors: `index_to_key`, `key_to_index`, and `vectors` (n, d), a row for each key.
 
@@ -61,8 +67,11 @@ class KeyedVectors(Neighbours):
     ) -> Self:
         """Return the vectors of a file of any format that is read; its first bytes tell which.
 
-        These are: what `save` wrote, mapped (`mmap=None` copies it into memory); word2vec's .bin and text; text without
-        a header, as GloVe's, whose keys may have spaces; fastText's .vec; the last ones also as .gz, .bz2 or .xz.
+        These are: what `save` wrote, mapped; word2vec's .bin and text; text without a header, as GloVe's, whose keys
+        may have spaces; fastText's .vec; the last ones also as .gz, .bz2 or .xz. A .bin of over 32 MiB is read and
+        checked, and stays open: single vectors come from the file, and the matrix is copied when something needs all of
+        it (`vectors`, a search); if the file has been overwritten by then, that is a FormatError. `mmap=None` copies
+        everything at once.
         `limit` is the maximum number of vectors, the first ones; `duplicates="first"` keeps the first vector of a key
         that is given twice. Pickles of gensim and models of fastText are refused with what reads them. FormatError
         names the file, the place and the reason.
@@ -71,9 +80,7 @@ class KeyedVectors(Neighbours):
         >>> KeyedVectors.load("pets.safetensors").index_to_key
         ['cat', 'dog']
         """
-        options = reading.check(Options(limit=limit, duplicates=duplicates))
-        if mmap not in ("r", None):
-            raise OptionError(f'mmap is {mmap!r}; it must be "r" or None: a file is not changed by changing vectors')
+        options = reading.check(Options(limit=limit, duplicates=duplicates, in_file=_mapped(mmap)))
         with opened(fname) as file:
             form = detect(file.read(START))
         if form != "saved":
@@ -98,17 +105,20 @@ class KeyedVectors(Neighbours):
         no_header: bool = False,
         *,
         duplicates: Literal["error", "first"] = "error",
+        mmap: Literal["r"] | None = "r",
     ) -> Self:
         """Return the vectors of a file in the binary or text format of word2vec; without a header with `no_header`.
 
         The attribute "count" is taken from `fvocab`, lines of a key and its count; without it, it is n, n − 1, … in the
         order of the file, as gensim has it. Numbers are read as float32, then made `datatype`.
-        `duplicates="first"` keeps the first vector of a key that is given twice, as gensim does. FormatError names the
-        file, the place and the reason.
+        `duplicates="first"` keeps the first vector of a key that is given twice, as gensim does. The vectors of a large
+        .bin stay in the file until all are needed, unless `mmap` is None: see `load`. FormatError names the file, the
+        place and the reason.
         """
         if no_header and binary:
             raise OptionError("no_header is for text; the binary format has a header always")
-        options = Options(limit or None, encoding, unicode_errors, duplicates)
+        in_file = _mapped(mmap) and np.dtype(datatype) == np.float32
+        options = Options(limit or None, encoding, unicode_errors, duplicates, in_file)
         found = reading.read(fname, binary=bool(binary), header=not no_header, options=options)
         counts: ArrayLike = np.arange(len(found.keys), 0, -1)
         if fvocab is not None:
@@ -117,7 +127,9 @@ class KeyedVectors(Neighbours):
             if missing:
                 raise FormatError(f"{files.show(fvocab)}: no count of {missing[0]!r}, which {files.show(fname)} has")
             counts = [known[key] for key in found.keys]
-        return cls._found(found._replace(vectors=found.vectors.astype(datatype, copy=False)), counts)
+        if not in_file:
+            found = found._replace(vectors=found.matrix().astype(datatype, copy=False))
+        return cls._found(found, counts)
 
     @classmethod
     def _found(cls, found: reading.Found, counts: ArrayLike) -> Self:
@@ -178,7 +190,7 @@ class KeyedVectors(Neighbours):
         given = {i: self._row(key) for i, key in enumerate(found.keys)}
         rows = [i for i, place in given.items() if place >= 0]
         places = [given[i] for i in rows]
-        self._own()[places] = found.vectors[rows]
+        self._own()[places] = found.matrix()[rows]
         if getattr(self, "vectors_lockf", None) is None or len(self.vectors_lockf) != len(self):
             self.vectors_lockf: NDArray[np.float32] = np.ones(len(self), dtype=np.float32)
         self.vectors_lockf[places] = lockf

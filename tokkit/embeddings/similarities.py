@@ -40,10 +40,11 @@ class Similarities(VectorStore):
         """
         if len(keys) == 0:
             raise ValueError("no keys are given; a mean needs at least one")
-        by = np.ones(len(keys), dtype=self.vectors.dtype) if weights is None else np.asarray(weights)
+        dtype = np.dtype(np.float32) if self._in_file is not None else self.vectors.dtype
+        by = np.ones(len(keys), dtype=dtype) if weights is None else np.asarray(weights)
         if by.shape != (len(keys),):
             raise ValueError(f"weights have shape {by.shape}; there are {len(keys)} keys")
-        total, mean = 0.0, np.zeros(self.vector_size, dtype=self.vectors.dtype)
+        total, mean = 0.0, np.zeros(self.vector_size, dtype=dtype)
         for key, weight in zip(keys, by, strict=True):
             if isinstance(key, np.ndarray):
                 if key.shape != mean.shape:

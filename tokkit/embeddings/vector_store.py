@@ -10,11 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from tokkit._core.embed import PackedKeys
+from tokkit.embeddings.formats.rows_in_file import RowsInFile
 from tokkit.embeddings.keys import KEY_TYPES, Key, Keys
 from tokkit.errors import OptionError, ShapeError
 
 ROWS = 1 << 8
 """Rows whose lengths are computed at once: 600 KiB of float64 of 300 columns stay in the cache."""
+
+
+def _lengths_of(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the lengths of rows (n, d), in their dtype."""
+    precise = rows.astype(np.float64)
+    lengths: NDArray[Any] = np.sqrt(np.einsum("ij,ij->i", precise, precise)).astype(rows.dtype)
+    return lengths
 
 
 class VectorStore(Keys):
@@ -27,15 +35,40 @@ class VectorStore(Keys):
             raise OptionError(f"count is {count!r}; it must be an int of at least 0")
         self.vector_size = int(vector_size)
         super().__init__(int(count))
-        self.vectors: NDArray[Any] = np.zeros((count, vector_size), dtype=dtype)
+        self.vectors = np.zeros((count, vector_size), dtype=dtype)
         self.norms: NDArray[Any] | None = None
         self.expandos: dict[str, NDArray[Any]] = {}
         self.next_index = 0
 
+    @property
+    def vectors(self) -> NDArray[Any]:
+        """The matrix (n, d). Those of a large .bin are copied from the file at the first use, as `load` says."""
+        if self._in_file is not None:
+            self.vectors = self._in_file.matrix()
+        return self._vectors
+
+    @vectors.setter
+    def vectors(self, vectors: NDArray[Any]) -> None:
+        self._vectors: NDArray[Any] = vectors
+        self._in_file: RowsInFile | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes to pickle or to copy: vectors with them, if they are in a file."""
+        _ = self.vectors
+        return self.__dict__
+
+    def _vector(self, row: int) -> NDArray[Any]:
+        """Return the vector of a row (d,), as it is stored."""
+        in_file = self._in_file
+        if in_file is None or in_file.is_worn:
+            found: NDArray[Any] = self.vectors[row]
+            return found
+        return in_file.row(row)
+
     def _fill(
         self,
         keys: PackedKeys | Sequence[Key],
-        vectors: NDArray[Any],
+        vectors: NDArray[Any] | RowsInFile,
         counts: ArrayLike | None,
         rows: dict[Any, int] | None = None,
     ) -> None:
@@ -43,23 +76,27 @@ class VectorStore(Keys):
 
         `rows` is key → row, if that is known.
         """
-        if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.shape[1] < 1:
-            raise ShapeError(f"vectors have shape {np.shape(vectors)}; they must be an array (n, d)")
-        if vectors.dtype.kind != "f":
-            raise TypeError(f"vectors are {vectors.dtype}; they must be float32 (or float16, float64)")
+        in_file = vectors if isinstance(vectors, RowsInFile) else None
+        if not isinstance(vectors, RowsInFile):
+            if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.shape[1] < 1:
+                raise ShapeError(f"vectors have shape {np.shape(vectors)}; they must be an array (n, d)")
+            if vectors.dtype.kind != "f":
+                raise TypeError(f"vectors are {vectors.dtype}; they must be float32 (or float16, float64)")
+            self.vectors = vectors
+        n, self.vector_size = vectors.shape
+        self._in_file = in_file
         self._hold(keys, rows)
-        if len(self) != len(vectors):
-            raise ShapeError(f"{len(self)} keys and {len(vectors)} vectors; each key has one vector")
-        if self._packed is None and len(self._rows) != len(vectors):
+        if len(self) != n:
+            raise ShapeError(f"{len(self)} keys and {n} vectors; each key has one vector")
+        if self._packed is None and len(self._rows) != n:
             i = next(i for i, key in enumerate(self._list) if self._row(key) != i)
             again = self._row(self._list[i])
             raise OptionError(f"the key {self._list[i]!r} is given twice, at {i} and {again}; keys must differ")
-        self.vector_size, self.vectors, self.norms = vectors.shape[1], vectors, None
-        self.next_index = len(vectors)
+        self.norms, self.next_index = None, n
         if counts is not None:
             given = np.array(counts, dtype=np.int64)
-            if given.shape != (len(vectors),):
-                raise ShapeError(f"counts have shape {given.shape}; there are {len(vectors)} keys")
+            if given.shape != (n,):
+                raise ShapeError(f"counts have shape {given.shape}; there are {n} keys")
             self.expandos["count"] = given
 
     def __repr__(self) -> str:
@@ -101,9 +138,9 @@ class VectorStore(Keys):
         array([0.6, 0.8], dtype=float32)
         """
         index = self.get_index(key)
-        found: NDArray[Any] = self.vectors[index]
+        found = self._vector(index)
         if norm:
-            found = found / self._lengths()[index]
+            found = found / (self._lengths()[index] if self._in_file is None else _lengths_of(found[np.newaxis])[0])
         found.setflags(write=False)
         return found
 
@@ -223,11 +260,10 @@ class VectorStore(Keys):
 
     def _lengths(self) -> NDArray[Any]:
         if self.norms is None:
-            lengths = np.empty(len(self.vectors), dtype=np.float64)
-            for first in range(0, len(self.vectors), ROWS):
-                some = self.vectors[first : first + ROWS].astype(np.float64)
-                lengths[first : first + ROWS] = np.sqrt(np.einsum("ij,ij->i", some, some))
-            self.norms = lengths.astype(self.vectors.dtype)
+            vectors = self.vectors
+            self.norms = np.empty(len(vectors), dtype=vectors.dtype)
+            for first in range(0, len(vectors), ROWS):
+                self.norms[first : first + ROWS] = _lengths_of(vectors[first : first + ROWS])
         return self.norms
 
     def get_normed_vectors(self) -> NDArray[Any]:

@@ -17,6 +17,7 @@ cdef extern from "embed/vector_file.h" nogil:
         size_t keys_capacity
         int64_t *offsets
         size_t offsets_capacity
+        int64_t *starts
         size_t field, seen
     void tk_vector_reader_free(tk_vector_reader *r)
     int tk_vectors_binary(tk_vector_reader *r, const uint8_t *data, size_t n, size_t *used)
@@ -25,7 +26,10 @@ cdef extern from "embed/vector_file.h" nogil:
 
 
 cdef class VectorReader:
-    """Keys and vectors of d numbers from chunks of a file; rows go to the arrays that `room` is given."""
+    """Keys and vectors of d numbers from chunks of a file; rows go to the arrays that `room` is given.
+
+    After `check_only` instead, numbers are checked and not copied, and `starts` tells where they are.
+    """
 
     cdef tk_vector_reader reader
     cdef object kept
@@ -42,6 +46,17 @@ cdef class VectorReader:
             raise ValueError("the array does not fit")
         self.kept = rows
         self.reader.rows, self.reader.capacity = &rows[0, 0], rows.shape[0]
+
+    def check_only(self, size_t capacity):
+        """Read at most so many vectors of the binary format, and leave their numbers where they are."""
+        self.kept, self.reader.rows, self.reader.capacity = None, NULL, capacity
+
+    @property
+    def starts(self):
+        """Where the numbers of each vector begin, after `check_only`: int64 (n) as bytes, from the first record on."""
+        if self.reader.starts == NULL:
+            return b""
+        return (<const char *> self.reader.starts)[:self.reader.n * sizeof(int64_t)]
 
     @property
     def n(self):
@@ -107,6 +122,21 @@ cdef class VectorReader:
             error.row = i
             raise
         return found
+
+
+def copy_rows(const uint8_t[::1] data not None, const int64_t[::1] starts not None, float[:, ::1] rows not None):
+    """Copy the vectors that begin at these bytes of the data to rows (n, d)."""
+    cdef Py_ssize_t i, n = rows.shape[0], n_bytes = rows.shape[1] * <Py_ssize_t> sizeof(float)
+    cdef bint fits = starts.shape[0] == n
+    if fits:
+        with nogil:
+            for i in range(n):
+                if starts[i] < 0 or starts[i] > data.shape[0] - n_bytes:
+                    fits = False
+                    break
+                memcpy(&rows[i, 0], &data[starts[i]], n_bytes)
+    if not fits:
+        raise ValueError("the rows are not within the data")
 
 
 def vector_lines(list keys not None, const float[:, ::1] rows not None):

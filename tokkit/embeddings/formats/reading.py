@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 from collections import Counter
 from typing import Any, BinaryIO, NamedTuple
@@ -12,33 +13,47 @@ from numpy.typing import NDArray
 
 from tokkit._core.embed import PackedKeys, VectorReader
 from tokkit.embeddings.formats.detection import MAX_SIZE, START, Header, Path, compression, detect, opened
+from tokkit.embeddings.formats.rows_in_file import IS_POSSIBLE, RowsInFile
 from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
 from tokkit.formats.strict_json import brief
 
 CHUNK = 1 << 21
 """Bytes read at once: so much stays in the cache between reading and parsing."""
+CHECKED = 1 << 26
+"""Bytes of a mapped file between two moments at which Ctrl-C is heard: more than the longest record."""
 FIRST_ROWS = 1 << 22
 """Bytes of the first array if the file's size does not tell how many vectors there can be."""
 MAX_LINE = 1 << 26
 """Bytes that are looked at for the end of the first line of a text without a header."""
+IN_FILE = 1 << 25
+"""Bytes of the smallest .bin whose vectors may stay in the file: smaller ones are copied in some milliseconds."""
 SAMPLE = 100
 """Lines of a text without a header whose commonest number of fields tells how long vectors are."""
 
 
 class Options(NamedTuple):
-    """How a file is read: see `KeyedVectors.load_word2vec_format`."""
+    """How a file is read: see `KeyedVectors.load_word2vec_format`.
+
+    With `in_file` the vectors of a large .bin may stay in the file.
+    """
 
     limit: int | None = None
     encoding: str = "utf8"
     errors: str = "strict"
     duplicates: str = "error"
+    in_file: bool = False
 
 
 class Found(NamedTuple):
     """The keys of a file, which are all different, and their vectors (n, d)."""
 
     keys: PackedKeys | list[str]
-    vectors: NDArray[np.float32]
+    vectors: NDArray[np.float32] | RowsInFile
+
+    def matrix(self) -> NDArray[np.float32]:
+        """Return the vectors as an array."""
+        return self.vectors if isinstance(self.vectors, np.ndarray) else self.vectors.matrix()
 
 
 def check(options: Options) -> Options:
@@ -72,7 +87,8 @@ def read(path: Path, *, binary: bool | None, header: bool | None, options: Optio
         text = form != "binary" if binary is None else not binary
         size = None if compression(path) else os.fstat(file.fileno()).st_size
         reading = _Reading(file, text=text, header=found, d=found.d if found else _length(start), size=size)
-        return reading.run(options)
+        in_file = options.in_file and IS_POSSIBLE and not text and size is not None and size >= IN_FILE
+        return reading.run(options, files.show(path) if in_file else None)
 
 
 def _length(start: bytes) -> int:
@@ -106,14 +122,21 @@ class _Reading:
                 )
             self.first = header.n
 
-    def run(self, options: Options) -> Found:
+    def run(self, options: Options, name: str | None) -> Found:
+        """Read it; with the name of the file the vectors stay there."""
         wanted = self._wanted(options.limit)
-        self.rows = np.empty((min(wanted, self.first), self.d), dtype=np.float32)
-        if wanted:
+        self.rows = np.empty((0 if name else min(wanted, self.first), self.d), dtype=np.float32)
+        if name:
+            self.reader.check_only(wanted)
+        elif wanted:
             self.reader.room(self.rows)
-        self.file.seek(self.header.length if self.header else 0)
-        left = self._fill(wanted) if wanted else self.file.read(START)
-        vectors = self.rows[: self.reader.n]
+        begin = self.header.length if self.header else 0
+        self.file.seek(begin)
+        left = self._check(begin, wanted) if name else self._fill(wanted) if wanted else self.file.read(START)
+        vectors: NDArray[np.float32] | RowsInFile = self.rows[: self.reader.n]
+        if name and self.header:
+            starts = np.frombuffer(self.reader.starts, dtype=np.int64) + self.header.length
+            vectors = RowsInFile(self.file.fileno(), name, starts, self.d)
         announced = self.header.n if self.header else None
         if announced is not None and self.reader.n < min(wanted, announced):
             raise FormatError(
@@ -145,7 +168,7 @@ class _Reading:
             filled = rest
             if self.reader.n == wanted:
                 return bytes(buffer[:filled])
-            if self.reader.n == len(self.rows):
+            if 0 < self.reader.n == len(self.rows):
                 grown = np.empty((min(wanted, 2 * len(self.rows)), self.d), dtype=np.float32)
                 grown[: len(self.rows)] = self.rows
                 self.rows = grown
@@ -155,6 +178,18 @@ class _Reading:
             elif not used and filled == len(buffer):
                 buffer += bytes(len(buffer))
 
+    def _check(self, begin: int, wanted: int) -> bytes:
+        """Check so many vectors from this byte of the file on, mapped; return what follows, its start."""
+        with mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as whole:
+            at = begin
+            while self.reader.n < wanted:
+                with whole[at : at + CHECKED] as some:
+                    used = self._feed(some, last=at + CHECKED >= len(whole))
+                if not used:
+                    break
+                at += used
+            return bytes(whole[at : at + START])
+
     def _feed(self, view: memoryview, last: bool) -> int:
         try:
             return self.reader.feed(view, text=self.text, last=last)
@@ -162,7 +197,7 @@ class _Reading:
             where = f"line {self.reader.line}" if self.text else f"vector {self.reader.n + 1}"
             raise FormatError(f"{where}: {error}") from None
 
-    def _keyed(self, vectors: NDArray[np.float32], options: Options) -> Found:
+    def _keyed(self, vectors: NDArray[np.float32] | RowsInFile, options: Options) -> Found:
         if options.encoding in ("utf8", "utf-8"):
             with contextlib.suppress(ValueError):  # what is wrong is said below
                 return Found(self.reader.packed(), vectors)
@@ -185,7 +220,8 @@ class _Reading:
                 )
         if len(first) == len(keys):
             return Found(keys, vectors)
-        return Found(list(first), vectors[list(first.values())])
+        rows = list(first.values())
+        return Found(list(first), vectors.take(rows) if isinstance(vectors, RowsInFile) else vectors[rows])
 
 
 def read_counts(path: Path, *, encoding: str = "utf8", errors: str = "strict") -> dict[str, int]:

@@ -1,14 +1,16 @@
 /* Records and lines of vector files → keys, joined, and rows of floats. */
 #include "embed/vector_file.h"
 #include "embed/decimal.h"
+#include "isa.h"
 
 static int is_space(uint8_t c) { return c == ' ' || c == '\t'; }
 
 void tk_vector_reader_free(tk_vector_reader *r) {
     free(r->keys);
     free(r->offsets);
-    r->keys = NULL, r->offsets = NULL;
-    r->keys_capacity = r->offsets_capacity = 0;
+    free(r->starts);
+    r->keys = NULL, r->offsets = NULL, r->starts = NULL;
+    r->keys_capacity = r->offsets_capacity = r->starts_capacity = 0;
 }
 
 /* Take the key of row n, and with it the row. */
@@ -22,19 +24,34 @@ static int add_key(tk_vector_reader *r, const uint8_t *key, size_t n) {
     return TK_VECTOR_OK;
 }
 
-/* Copy d floats; return whether all are finite: not all bits of the exponent are set. */
-static int copy_finite(float *to, const uint8_t *from, size_t d) {
+/* Whether d floats are finite: not all bits of the exponent are set. */
+TK_INLINE int finite(const uint8_t *from, size_t d) {
     uint32_t bits, wrong = 0;
-    memcpy(to, from, d * sizeof *to);
     for (size_t i = 0; i < d; i++) {
         memcpy(&bits, from + i * sizeof bits, sizeof bits);
-        wrong |= (bits & UINT32_C(0x7F800000)) == UINT32_C(0x7F800000);
+        const int is_wrong = (bits & UINT32_C(0x7F800000)) == UINT32_C(0x7F800000);
+        wrong |= 0u - (uint32_t)is_wrong; /* a mask, as comparing vectors makes it */
     }
     return !wrong;
 }
 
-int tk_vectors_binary(tk_vector_reader *r, const uint8_t *data, size_t n, size_t *used) {
+typedef int check_floats(const uint8_t *from, size_t d);
+
+static int are_finite(const uint8_t *from, size_t d) { return finite(from, d); }
+#if TK_X86
+__attribute__((target("avx2"))) static int are_finite_avx2(const uint8_t *from, size_t d) { return finite(from, d); }
+#endif
+
+static check_floats *finite_check(void) {
+#if TK_X86
+    if (tk_isa_supported(TK_ISA_AVX2)) return are_finite_avx2;
+#endif
+    return are_finite;
+}
+
+static int binary_records(tk_vector_reader *r, const uint8_t *data, size_t n, size_t *used) {
     size_t bytes = r->d * sizeof(float), at = 0;
+    check_floats *are_fine = finite_check();
     *used = 0;
     while (r->n < r->capacity) {
         /* The original writes a line end after each vector, gensim does not. */
@@ -45,12 +62,24 @@ int tk_vectors_binary(tk_vector_reader *r, const uint8_t *data, size_t n, size_t
         size_t key = (size_t)(space - (data + at));
         if (!key) return TK_VECTOR_NO_KEY;
         if (left - key - 1 < bytes) return TK_VECTOR_OK;
-        if (!copy_finite(r->rows + r->n * r->d, space + 1, r->d)) return TK_VECTOR_NOT_FINITE;
+        if (!are_fine(space + 1, r->d)) return TK_VECTOR_NOT_FINITE;
+        if (r->rows) {
+            memcpy(r->rows + r->n * r->d, space + 1, bytes);
+        } else {
+            if (tk_reserve(&r->starts, &r->starts_capacity, r->n + 1, sizeof *r->starts) != TK_OK) return TK_NO_MEMORY;
+            r->starts[r->n] = (int64_t)(r->consumed + (size_t)(space + 1 - data));
+        }
         if (add_key(r, data + at, key) != TK_VECTOR_OK) return TK_NO_MEMORY;
         at += key + 1 + bytes;
         *used = at;
     }
     return TK_VECTOR_OK;
+}
+
+int tk_vectors_binary(tk_vector_reader *r, const uint8_t *data, size_t n, size_t *used) {
+    const int status = binary_records(r, data, n, used);
+    r->consumed += *used;
+    return status;
 }
 
 /* Parse exactly d numbers of [p, end), which ends in no space; the number of bytes parsed, and *status. */

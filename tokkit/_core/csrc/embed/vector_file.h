@@ -17,7 +17,7 @@ enum { TK_VECTOR_KEY_BYTES = 1 << 16, TK_FLOAT_CHARS = 24 };
 
 typedef struct {
     size_t d;          /* numbers of a vector */
-    float *rows;       /* (capacity, d), the caller's */
+    float *rows;       /* (capacity, d), the caller's; NULL: numbers of .bin are checked, and stay in the file */
     size_t capacity;
     size_t n;          /* vectors so far */
     size_t line;       /* lines of text so far, blank ones too */
@@ -25,6 +25,9 @@ typedef struct {
     size_t keys_capacity;
     int64_t *offsets;
     size_t offsets_capacity;
+    int64_t *starts;   /* without rows: where the numbers of each vector begin, in bytes from the first record */
+    size_t starts_capacity;
+    size_t consumed;   /* bytes of the records so far */
     size_t field, seen;
 } tk_vector_reader;
 
