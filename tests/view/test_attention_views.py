@@ -59,6 +59,24 @@ def test_a_browser_shows_the_weight_under_the_pointer(tmp_path: Path) -> None:
     assert numbers_of(dom) == [2, 3 + 1, 2, 3], "the mean of all heads is one more choice"
 
 
+def test_the_mean_of_a_layers_heads_can_be_chosen_in_both_views(tmp_path: Path) -> None:
+    made = weights()
+    acts = """
+    layer.value = "1", head.value = "mean", head.dispatchEvent(new Event("change"));
+    point(3, 2);
+    const said = readout.textContent;
+    views.value = "lines", views.dispatchEvent(new Event("change"));
+    look(3);
+    document.title = said + "|" + readout.textContent;
+    """
+    mean = made[1].mean(axis=0)[3]
+    said, lines = title_of(opened(attention_html(made, TOKENS), acts, tmp_path)).split("|")
+    shown, where = said.rsplit(": ", 1)[1].split(", ", 1)
+    assert abs(float(shown) - mean[2]) < 2e-4
+    assert where == "layer 2, mean of its heads"
+    assert f" {mean.max():.3f}" in lines
+
+
 def test_a_browser_draws_the_layer_and_head_that_are_chosen(tmp_path: Path) -> None:
     made = weights()
     acts = """

@@ -213,6 +213,26 @@ def test_of_a_long_text_only_what_is_in_sight_is_in_the_page_and_scrolling_shows
     assert "8999" in end
 
 
+def test_ids_are_shown_in_place_of_texts_and_back(
+    tok: tokkit.Tokenizer, words: tokkit.Tokenizer, tmp_path: Path
+) -> None:
+    spans = "Array.from(document.querySelectorAll('.cell > span'), span => span.textContent)"
+    acts = f"""
+    const seen = [{spans}], show = element("show");
+    for (const what of ["ids", "text"]) {{
+      show.value = what, show.dispatchEvent(new Event("change")), panes.paint();
+      seen.push({spans});
+    }}
+    """ + tell("[...seen, listed(Array.from(sets[0].ids)), document.querySelectorAll('.heads button').length]")
+    made = acted(view.html({"bytes": tok, "words": words}, "low lower\n"), acts, tmp_path)
+    texts, ids, again, copied, n_buttons = made
+    wanted = [*tok.encode("low lower\n"), *words("low lower\n", add_special=False).ids]
+    assert ids == [f"{id_} " for id_ in wanted]
+    assert again == texts != ids
+    assert copied == str(tok.encode("low lower\n"))
+    assert n_buttons == 2
+
+
 def test_arrow_keys_move_from_token_to_token_and_line_to_line(tok: tokkit.Tokenizer, tmp_path: Path) -> None:
     acts = """
     const seen = [];

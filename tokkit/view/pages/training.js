@@ -51,14 +51,15 @@ function counts() {
 function curve() {
   const wide = element("plot").clientWidth, high = element("plot").clientHeight;
   const top = sizes.reduce((a, b) => Math.max(a, b), 1);
-  const x = k => 6 + (wide - 12) * k / (n || 1), y = size => high - 6 - (high - 12) * size / top;
   fit(canvas, pen, wide, high);
+  pen.fillStyle = colour("--quiet"), pen.font = "12px system-ui, sans-serif", pen.textAlign = "right";
+  const left = pen.measureText(top.toLocaleString("en")).width + 12;
+  const x = k => left + (wide - left - 6) * k / (n || 1), y = size => high - 8 - (high - 16) * size / top;
+  for (const size of [0, top]) pen.fillText(size.toLocaleString("en"), left - 6, y(size) + 4);
   pen.strokeStyle = colour("--focus"), pen.lineWidth = 2;
   pen.beginPath();
   sizes.forEach((size, k) => pen.lineTo(x(k), y(size)));
   pen.stroke();
-  pen.fillStyle = colour("--quiet"), pen.font = "12px system-ui, sans-serif", pen.textAlign = "right";
-  pen.fillText(top.toLocaleString("en"), wide - 6, 16), pen.fillText("0", wide - 6, high - 8);
   pen.fillStyle = colour("--mark");
   pen.beginPath(), pen.arc(x(at), y(sizes[at]), 4, 0, 7), pen.fill();
   canvas.setAttribute("aria-label", "Tokens of the text: from " + sizes[0] + " to " + sizes[n] + ", now " + sizes[at]);
