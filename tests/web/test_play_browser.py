@@ -84,6 +84,8 @@ def test_tokenizers_are_side_by_side_with_differences_marked_and_one_that_does_n
     marked = fresh.driver.find_elements(By.CSS_SELECTOR, ".cell > .differs")
     assert marked
     assert "no.json" in fresh.driver.find_element(By.CSS_SELECTOR, ".failed").text
+    ActionChains(fresh.driver).move_to_element(fresh.driver.find_element(By.CSS_SELECTOR, ".cell > span")).perform()
+    assert fresh.run("return Array.from(document.querySelectorAll('.met'), span => span.textContent)") == ["low"]
     fresh.keep("side-by-side")
     fresh.driver.find_element(By.CSS_SELECTOR, '[aria-label="Remove no.json"]').click()
     fresh.until("return !document.querySelector('.failed')")

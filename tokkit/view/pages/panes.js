@@ -7,7 +7,7 @@ class Panes {
   constructor(frame, { readout, heads = null, chosen = () => {}, pointed = () => {} }) {
     Object.assign(this, { frame, readout, heads, chosen, pointed, hint: readout.textContent });
     this.options = { marks: true, ids: false, limit: [] }, this.source = null, this.starts = [], this.blocks = [];
-    this.at = null, this.due = false;
+    this.at = null, this.met = [], this.due = false;
     frame.tabIndex = 0;
     frame.classList.add("panes");
     this.room = document.createElement("div"), this.room.className = "room";
@@ -172,11 +172,23 @@ class Panes {
     const node = found ? found[1] : null;
     if (this.at && this.at[1] === node) return;
     if (this.at) this.at[1].classList.remove("at");
-    this.at = found;
+    for (const other of this.met) other.classList.remove("met");
+    this.at = found, this.met = found ? this.beside(found) : [];
     if (!found) return;
     node.classList.add("at");
+    for (const other of this.met) other.classList.add("met");
     this.readout.replaceChildren(...written(describe(this.source.bytes, found[0].set, found[2])));
     this.pointed(found[0].set, found[2]);
+  }
+
+  // The tokens of the other columns that share text with a token.
+  beside([cell, , number]) {
+    const k = number - cell.set.first, start = cell.set.starts[k], end = cell.set.ends[k];
+    return Array.from(cell.parentNode.children).filter(each => each !== cell).flatMap(({ set, first, children }) =>
+      Array.from(children).filter((_, i) => {
+        const j = first + i - set.first;
+        return set.starts[j] < end && start < set.ends[j];
+      }));
   }
 
   // Point at no token; what was said of one does not hold for another text.
@@ -192,7 +204,7 @@ class Panes {
     const by = event.ctrlKey || event.altKey || event.metaKey ? null : arrow(event);
     if (!by) return;
     const from = this.at && this.at[1].isConnected ? this.at[1] : null;
-    const next = from ? by[0] ? this.beyond(from, by[0]) : this.beside(from, by[1]) : this.firstSeen();
+    const next = from ? by[0] ? this.beyond(from, by[0]) : this.along(from, by[1]) : this.firstSeen();
     if (!next) return;
     this.point(tokenAt(next));
     next.scrollIntoView({ block: "nearest" });
@@ -206,7 +218,8 @@ class Panes {
 
   cells(number) { return Array.from(this.room.querySelectorAll(".cell")).filter(cell => cell.number === number); }
 
-  beside(node, by) {
+  // The token before or after, in this column.
+  along(node, by) {
     const next = by > 0 ? node.nextElementSibling : node.previousElementSibling;
     if (next) return next;
     const cells = this.cells(node.parentNode.number).filter(cell => cell.childElementCount);
