@@ -80,7 +80,7 @@ TK_INLINE void panel_of_groups(const int rows, const int kind, const int minima,
     const uint8_t *group = (const uint8_t *)p->l->weights + panel * groups * bytes, *x = p->x8 + from * step;
     for (size_t g = 0; g < groups; g++, group += bytes, x += p->m * step) {
         size_t r = 0;
-        for (size_t line = 0; FETCH_FEW && line < bytes; line += TK_LINE)
+        for (size_t line = 0; FETCH_FEW && p->fetch && line < bytes; line += TK_LINE)
             TK_PREFETCH_TO(group + GROUPS_AHEAD / (kind == TK_INT4 ? 1 : 2) * bytes + line, 3);
         for (size_t i = 0; i < many; i++, r += (size_t)rows)
             one_group(rows, vecs, kind, minima, group, x + r * step, step, sums + r * MOST_COLUMNS);

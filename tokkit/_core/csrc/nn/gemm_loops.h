@@ -28,7 +28,8 @@ TK_INLINE void prefetch(const prefetching *ahead, size_t i) {
 
 /* Few rows of x wait for weights most of the time. They come from front to back, and what the CPU fetches by itself
    ends with each page: a quarter faster on Zen 3 (benchmarks/bench_generate.py), up to twice as fast on Emerald
-   Rapids. */
+   Rapids. Zen 4 is better left alone with one panel at a time, from front to back: 30 GB/s of weights for 1 … 4 rows,
+   26 with panels side by side, 22 to 25 with what is fetched ahead (tk_product.fetch); from 5 rows on it is helped. */
 enum { FETCH_FEW = VL >= 8, TK_LINE = 64, LINES_AHEAD = VL == 8 ? 32 : 64 };
 TK_INLINE void fetch_few(const void *w) { /* the weights of a step of a panel: two lines */
     TK_PREFETCH_TO((const char *)w + LINES_AHEAD * TK_LINE, 3);
@@ -80,9 +81,10 @@ TK_INLINE void multiply(const int rows, const int vecs, const tk_product *p, siz
         }
 #pragma GCC unroll 8
         for (int v = 0; v < vecs; v += together) w[v / together] += TK_PANEL;
-        if (fetch) prefetch(ahead, i);
+        if (fetch && vecs <= together) prefetch(ahead, i);
+        if (fetch && vecs > together)
 #pragma GCC unroll 8
-        for (int v = 0; v < vecs && VL == 16 && vecs > together; v += together) fetch_few(w[v / together]);
+            for (int v = 0; v < vecs; v += together) fetch_few(w[v / together]);
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
             vf a = v_set1(x[r / 3][r % 3 * step]);
@@ -149,7 +151,7 @@ typedef void multiplier(const tk_product *p, size_t row, size_t column, const pr
     static void tile_##R##_##V(const tk_product *p, size_t row, size_t column, const prefetching *ahead, float *out) \
     {                                                                                                              \
         WIDENED(R, V)                                                                                              \
-        if (ahead && VL > 4 && V == 2) MULTIPLY(R, V, p, row, column, 1, ahead, out);                              \
+        if (V == 2 ? ahead && VL > 4 : p->fetch && VL == 16) MULTIPLY(R, V, p, row, column, 1, ahead, out);        \
         else MULTIPLY(R, V, p, row, column, 0, ahead, out);                                                        \
     }
 PAIR_OF(1)
@@ -183,12 +185,14 @@ static multiplier *const by_int8[] = {
     int8_7_2, int8_8_2,
 #endif
 };
-/* A whole panel at a time, which is read from front to back. */
+/* One or two rows: a whole panel at a time, which is read from front to back. */
 #if VL_ROWS <= 6
 INT8_OF(1, 4)
 INT8_OF(2, 4)
+enum { INT8_FEW_VECS = 4 };
 static multiplier *const int8_few[] = {int8_1_4, int8_2_4};
 #else
+enum { INT8_FEW_VECS = 2 };
 static multiplier *const int8_few[] = {int8_1_2, int8_2_2};
 #endif
 #endif
@@ -224,9 +228,10 @@ static size_t gemm_columns(const tk_product *p, size_t from, size_t to, size_t c
     float sums[PANEL_ROWS * MOST_COLUMNS];
     prefetching room;
     size_t m = to - from, wide = vecs * VL, tiles = (m + PANEL_ROWS - 1) / PANEL_ROWS;
+    const int fetch = vecs == 2 && (p->fetch || m > FEW_ROWS);
     for (; column < p->l->n && column + wide <= end; column += wide)
         for (size_t i = 0, row = from, rows; i < tiles; i++, row += rows) {
-            const prefetching *ahead = vecs == 2 ? look_ahead(p, column + wide, i, tiles, &room) : NULL;
+            const prefetching *ahead = fetch ? look_ahead(p, column + wide, i, tiles, &room) : NULL;
             rows = m / tiles + (i < m % tiles);
             by[rows - 1](p, row, column, ahead, sums);
             finish(p, row, rows, column, wide, sums);
@@ -246,12 +251,12 @@ static void gemm_part(const tk_product *p, size_t from, size_t to, size_t first,
         return;
     }
     if (p->l->kind == TK_INT8) {
-        if (m <= 2) gemm_columns(p, from, to, column, end, VL == 16 ? 2 : 4, int8_few);
-        else gemm_columns(p, from, to, column, end, 2, by_int8);
+        if (m <= 2) column = gemm_columns(p, from, to, column, end, INT8_FEW_VECS, int8_few);
+        gemm_columns(p, from, to, column, end, 2, by_int8);
         return;
     }
 #endif
-    if (m <= FEW_ROWS) column = gemm_columns(p, from, to, column, end, m == 1 ? 8 : 4, by_few);
+    if (m <= FEW_ROWS && p->fetch) column = gemm_columns(p, from, to, column, end, m == 1 ? 8 : 4, by_few);
     gemm_columns(p, from, to, column, end, 2, by_pairs);
 }
 #endif

@@ -1,5 +1,6 @@
 /* Weights packed once, and products cut into parts for threads: see linear.h. */
 #include <math.h>
+#include "isa.h"
 #include "thread_team.h"
 #include "nn/bf16.h"
 #include "nn/float_kernels.h"
@@ -82,6 +83,17 @@ static void work(void *job, int worker) {
     }
 }
 
+/* Whether weights come faster if a program asks for them ahead: not by AVX-512 on AMD's cores (gemm_loops.h). */
+static int worth_fetching(const tk_float_kernels *by) {
+#if TK_X86
+    __builtin_cpu_init();
+    return !(by->gemm_bf16 && __builtin_cpu_is("amd"));
+#else
+    (void)by;
+    return 1;
+#endif
+}
+
 int tk_linear_run(tk_product *p, int isa, int threads) {
     const tk_linear *l = p->l;
     const tk_float_kernels *by = tk_float_kernels_of(isa);
@@ -90,6 +102,7 @@ int tk_linear_run(tk_product *p, int isa, int threads) {
     const int rounded = by->gemm_bf16 && l->kind == TK_BF16 &&
                         (p->wide < 0 ? tk_has_bf16() : !p->wide && tk_fast_bf16());
     if (rounded) job.by = by->gemm_bf16;
+    p->fetch = worth_fetching(by);
     if (!p->m || !l->n) return TK_OK;
     if (l->kind >= TK_INT4) {
         p->x8_step = tk_x_bytes(l);

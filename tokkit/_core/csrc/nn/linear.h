@@ -67,6 +67,7 @@ typedef struct {
     ptrdiff_t x_step, y_step, residual_step;
     int activation;     /* of lanes_math.h */
     int wide;           /* 1: not to round rows of x to bf16; -1: to do it where the CPU can; 0: where that is faster */
+    int fetch;          /* whether the weights of few rows are to be fetched ahead, which not every CPU does better */
     const uint8_t *x8;  /* [m][x8_step]: quantised rows, for int8 (x_spread of lanes_*.h); rows of bf16 where the
                            CPU multiplies them; for groups [group][m] of tk_x_group */
     size_t x8_step;
