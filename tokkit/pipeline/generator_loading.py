@@ -12,6 +12,7 @@ from typing import Any
 from tokkit import loading
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
+from tokkit.formats.safetensors import Tensor
 from tokkit.formats.sharded import read_model
 from tokkit.formats.strict_json import brief
 from tokkit.nn.text_decoder import TextDecoder
@@ -38,11 +39,11 @@ def load(
     weights: DecoderWeights | PackedWeights
     if stored is None:
         memory.check_model(spec.config, files.show(folder))
-        tensors = read_model(folder)
+        tensors: Mapping[str, Tensor] = read_model(folder)
         if adapter is not None:
             from tokkit.pipeline import adapters
 
-            tensors = adapters.merged(tensors, adapter)
+            tensors = adapters.merged(read_model(folder), adapter)
         weights = DecoderWeights(tensors, spec, files.show(folder))
     else:
         weights = stored.part()
