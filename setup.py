@@ -13,9 +13,7 @@ DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined", "thread"
 MSVC = sys.platform == "win32"
 C = "tokkit/_core/csrc/"
-# Extensions whose .pxi have hot loops: a list of ids is decoded a fifth faster. The loops of the others are in csrc, and
-# what Cython writes around them runs no faster by -O3, which takes 8 seconds more to compile.
-HOT = ("decode", "train")
+HOT = ("decode", "train")  # their loops are in .pxi; those of others in csrc, and -O3 of the rest takes 8 s for nothing
 
 DIRECTIVES = {
     "language_level": 3,
@@ -56,7 +54,6 @@ def library() -> tuple[str, dict[str, object]]:
 
 def extensions() -> list[Extension]:
     """Return one extension for each .pyx of the core; its parts are the .pxi of the folder of its name."""
-    link = flags()[1]
     shared = Extension("tokkit._core._cyutility", ["tokkit/_core/_cyutility.c"], extra_compile_args=flags("-O2")[0])
     names = [file[:-4] for file in sorted(os.listdir("tokkit/_core")) if file.endswith(".pyx")]
     return [shared] + [
@@ -66,7 +63,7 @@ def extensions() -> list[Extension]:
             include_dirs=[C],
             depends=headers(C, ".c", ".h"),
             extra_compile_args=flags("-O3" if name in HOT else "-O2")[0],
-            extra_link_args=link,
+            extra_link_args=flags()[1],
             define_macros=[("TK_FLAGS", " ".join(flags()[0]))] if name == "text" else [],
         )
         for name in names
