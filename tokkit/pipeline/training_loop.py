@@ -216,7 +216,7 @@ class _Steps:
         training = self._training
         if not math.isfinite(loss):
             return  # the optimizer counts such steps
-        if training.number == 1:
+        if not training.first_loss:  # the first that is finite
             training.first_loss = training.loss = loss
         training.loss += (loss - training.loss) / min(training.number, SMOOTHED)
         # Where the first loss is small, as of a model that has learnt before, batches differ by more than it.

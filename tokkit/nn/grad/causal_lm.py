@@ -32,14 +32,14 @@ class CausalLM:
     `config` is that of a `TextDecoder`, with norms that come first, and a rope or a learned table of positions.
     Windows, experts, caps and norms of heads are not learnt, and raise OptionError. `weights` are copied; without them
     matrices are drawn from a normal distribution of deviation 0.02, those that end a part divided by √(2 n_layers), as
-    GPT-2's are.
-    `dropout` is that of embeddings and of what each part adds, `attention_dropout` that of the weights of attention.
-    `parameters` are taken as they are, some of them frozen
-    or with adapters, in place of `weights`. With `precision` "bf16" products are of numbers rounded to bfloat16, and
-    what backward reads of the layers is held as that; weights, sums and gradients stay float32.
+    in GPT-2. `parameters`, some of them frozen or with adapters, are taken as they are in place of `weights`.
 
-    Memory is O(tokens): weights of attention are made anew in backward, and logits exist in blocks of rows. Gradients
-    have the same bits for any number of threads.
+    `dropout` is the share of embeddings and of what each part adds that drops out, `attention_dropout` that of the
+    weights of attention. With `precision` "bf16" numbers are rounded to bfloat16 before they are multiplied, and what
+    backward reads of the layers is kept as bfloat16; weights, sums and gradients stay float32.
+
+    Memory is O(tokens): backward computes the weights of attention again, and logits are in memory in blocks of rows.
+    Gradients have the same bits for any number of threads.
 
     >>> from tokkit.nn import TransformerConfig
     >>> layers = TransformerConfig(dim=8, n_heads=2, norm="rms", activation="swiglu", pre_norm=True, causal=True,
