@@ -1,6 +1,6 @@
 """`Definition`: a tokenizer's vocabulary, components and special tokens as immutable data.
 
-Formats read and write definitions, trainers return them, an `Engine` runs one. Nothing here runs.
+Formats read and write definitions, trainers return them, and an `Engine` runs one. This module runs nothing.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class BPE:
     """Byte-pair encoding over bytes, as rank BPE or as merge-list BPE.
 
-    `merges` is None for rank BPE (tiktoken): an adjacent pair merges if its joined bytes are a token, the least id
-    first, then the leftmost pair. Otherwise it is a uint32 array of shape (n, 3), the ids of left, right and result in
-    order of priority (tokenizers), and only listed pairs merge. With `whole_piece`, a pretoken that is a token gets
-    that token's id without merging (always in rank BPE; `ignore_merges` in tokenizer.json). With `drops_unknown`, only
-    for merge lists, a byte that is not a token gets no id, and nothing merges across it (GGUF); without it every byte
-    must be a token.
+    `merges` is None for rank BPE (tiktoken): an adjacent pair merges if its joined bytes are a token; the pair with the
+    lowest id first, then the leftmost. Otherwise it is a uint32 array of shape (n, 3), the ids of left, right and
+    result in order of priority (tokenizers), and only listed pairs merge. With `whole_piece`, a pretoken that is a
+    token gets that token's id without merging (always in rank BPE; `ignore_merges` in tokenizer.json). With
+    `drops_unknown`, only for merge lists, a byte that is not a token gets no id, and nothing merges across it (GGUF);
+    without it every byte must be a token.
     """
 
     merges: np.ndarray | None = None
@@ -41,7 +41,10 @@ class BPE:
     def __post_init__(self) -> None:
         if self.merges is None:
             if self.drops_unknown:
-                raise VocabError("ranks need a token for every byte: drops_unknown is for merge lists")
+                raise VocabError(
+                    "drops_unknown is set for a rank BPE; only merge lists can drop bytes, ranks need a token for "
+                    "every byte"
+                )
             return
         merges = np.asarray(self.merges)
         if merges.ndim != 2 or merges.shape[1] != 3 or merges.dtype.kind not in "iu":
@@ -55,7 +58,7 @@ class BPE:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Splits text into pretokens, the matches of a pattern; no token crosses the end of a pretoken.
+    """Splits text into pretokens, the matches of a pattern; tokens never cross the end of a pretoken.
 
     `pattern` is in the syntax of the `regex` package; None makes the whole text one pretoken. Text between the matches
     is dropped, as in tiktoken, or becomes pretokens too with `keep_unmatched`, as in tokenizers.
@@ -98,7 +101,7 @@ def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
         if isinstance(id_, bool) or not isinstance(id_, int) or not 0 <= id_ <= MAX_ID:
             raise OptionError(f"the special token {text!r} needs an id from 0 to {MAX_ID}, not {id_!r}")
         if not is_text(text):
-            raise OptionError(f"the special token {text!r} has a lone surrogate, which no text can have")
+            raise OptionError(f"the special token {text!r} has a lone surrogate, which is not valid text")
     if len(set(tokens.values())) < len(tokens):
         raise VocabError("two special tokens share one id")
     return dict(tokens)
@@ -106,7 +109,7 @@ def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:
-    """Text that always becomes one token, whatever the model would make of it.
+    """Text that always becomes one token; the model does not see it.
 
     `single_word`: only if no word character is next to it. `lstrip`, `rstrip`: the token includes the white space
     before or after it. `normalized`: the normalized content is searched for in the normalized text (None: True unless
@@ -133,26 +136,26 @@ class AddedToken:
 
     @property
     def plain(self) -> bool:
-        """Whether the content is found in the original text, whatever is next to it."""
+        """Whether the content is searched for in the original text, without conditions on what is next to it."""
         return not (self.single_word or self.lstrip or self.rstrip or self.normalized)
 
 
 class Normalizer(Protocol):
-    """Changes a text before it is split: a component of `tokkit.normalizers`, or a class of your own."""
+    """Changes a text before it is split: a component of `tokkit.normalizers`, or your own class."""
 
     def normalize(self, text: AlignedText) -> None:
         """Change each part of the text that is not an added token, in place."""
 
 
 class Pretokenizer(Protocol):
-    """Splits a text into pretokens: a component of `tokkit.pretokenizers`, or a class of your own."""
+    """Splits a text into pretokens: a component of `tokkit.pretokenizers`, or your own class."""
 
     def pretokenize(self, text: AlignedText) -> None:
         """Split each part of the text that is not an added token further, in place."""
 
 
 class Model(Protocol):
-    """Encodes pretokens to ids: a component of `tokkit.models`, or a class of your own."""
+    """Encodes pretokens to ids: a component of `tokkit.models`, or your own class."""
 
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Any:
         """Return an object whose `encode(text)` returns (ids, spans, words).
@@ -194,7 +197,9 @@ class Definition:
         for token in added.values():
             if token.id not in self.vocab or self.vocab[token.id] != token.content.encode("utf-8"):
                 kind = "special" if token.special else "added"
-                raise VocabError(f"the {kind} token {token.content!r} has the id {token.id}, which is another token's")
+                raise VocabError(
+                    f"the {kind} token {token.content!r} has the id {token.id}, which belongs to another token"
+                )
         special = {token.content: token.id for token in added.values() if token.special}
         object.__setattr__(self, "added_tokens", tuple(added.values()))
         object.__setattr__(self, "special_tokens", MappingProxyType(special))
@@ -218,7 +223,7 @@ class Definition:
         tokens = checked_special_tokens(tokens)
         for text, id_ in tokens.items():
             if (old := self.special_tokens.get(text, id_)) != id_:
-                raise VocabError(f"the special token {text!r} cannot get the id {id_}: it has the id {old} already")
+                raise VocabError(f"the special token {text!r} cannot get the id {id_}: it already has the id {old}")
         vocab = self.vocab.with_tokens({id_: text.encode() for text, id_ in tokens.items()})
         more = {**self.special_tokens, **tokens}
         name = self.name if more == self.special_tokens else ""

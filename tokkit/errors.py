@@ -4,7 +4,7 @@ from tokkit.escaping import visible
 
 
 class TokkitError(Exception):
-    """Base of all errors that tokkit raises on purpose; the message says what was given and what would be right.
+    """Base class of all errors that tokkit raises on purpose; messages say what was given and what it must be.
 
     A message is one line: control characters in quoted input are escaped.
     """
@@ -50,16 +50,16 @@ class ChatError(TokkitError, ValueError):
 
 
 class ShapeError(TokkitError, ValueError):
-    """Arrays whose shapes do not match; the message has both shapes and the rule."""
+    """Arrays whose shapes do not fit together; the message has both shapes and the rule."""
 
 
 class TrainingError(TokkitError, ValueError):
-    """A training that cannot go on: gradients that are not finite, step after step; the message names the weight."""
+    """A training that cannot continue, because gradients stay NaN or infinite; the message names the weight."""
 
 
 class WorkerError(TokkitError, OSError):
-    """Workers of `tokkit.distributed` that cannot go on; what they finished is kept, and is not done again."""
+    """Workers of `tokkit.distributed` that cannot continue; finished work is kept and not repeated."""
 
 
 class DownloadError(TokkitError, OSError):
-    """A published file that is not on this machine and cannot be downloaded, or must not be."""
+    """A published file that is not on this machine, and that cannot or must not be downloaded."""

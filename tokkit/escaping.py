@@ -19,7 +19,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(character: str) -> str:
-    r"""Return the escape of a character: a backslash and its name or number; of a surrogate escape, its byte.
+    r"""Return the escape of a character: a backslash and its name or number; for a surrogate escape, its byte.
 
     >>> escaped("\n"), escaped("\x1b"), escaped("\udcff"), escaped("\u202e"), escaped("\U000e0001")
     ('\\n', '\\x1b', '\\xff', '\\u202e', '\\U000e0001')
@@ -42,5 +42,5 @@ def visible(text: str, *, keep: str = "") -> str:
 
 
 def show(path: str | bytes | os.PathLike[str] | os.PathLike[bytes]) -> str:
-    """Return a path as it is shown in a message."""
+    """Return a path for a message, with control characters escaped."""
     return visible(os.fsdecode(path))

@@ -25,7 +25,7 @@ def leave(*_: object) -> None:
 
 
 def ends_the_process() -> None:
-    """Let Ctrl-C end this process from now on, unless it is ignored, as for background jobs of a shell."""
+    """Let Ctrl-C end this process from now on, unless SIGINT is ignored, as in background jobs of a shell."""
     if getsignal(SIGINT) is default_int_handler:
         signal(SIGINT, leave)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NOTEBOOK = "tokkit.view.notebook"
-"""What shows things in notebooks."""
+"""The module that renders objects in notebooks."""
 
 
 def names(
@@ -20,8 +20,8 @@ def names(
     `parts` are submodules that become attributes of the package when they are first used. `renamed` maps old public
     names to new ones; an old name returns the new one with a DeprecationWarning.
 
-    `tokkit --help` and shell completion import the package but use none of its names. This saves the import of numpy,
-    half of their time (tests/cli/test_process.py).
+    `tokkit --help` and shell completion import the package but use none of its names. Without the import of numpy, they
+    take half the time (tests/cli/test_process.py).
     """
 
     def get(name: str) -> "Any":
@@ -30,7 +30,7 @@ def names(
         if renamed is not None and name in renamed:
             import warnings
 
-            warnings.warn(f"{package}.{name} is {package}.{renamed[name]} now", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"{package}.{name} is now {package}.{renamed[name]}", DeprecationWarning, stacklevel=2)
             return get(renamed[name])
         if name in parts:
             return importlib.import_module(f"{package}.{name}")  # which sets the attribute
@@ -44,7 +44,7 @@ def names(
 
 
 def notebook_html(thing: object) -> str:
-    """Return what a notebook shows of a thing: the one way from the rooms below to tokkit.view."""
+    """Return the HTML that a notebook shows for an object: the only call from lower levels into tokkit.view."""
     import importlib
 
     return str(importlib.import_module(NOTEBOOK).shown(thing))

@@ -1,4 +1,4 @@
-"""Limits on what hostile input may cost; all of them can be raised.
+"""Limits on the time and memory that hostile input may cost; all of them can be raised.
 
 A limit is raised for a block of code by `using`, for a process by `set_defaults`, or by the environment variable
 TOKKIT_LIMITS, as in TOKKIT_LIMITS="file_bytes=4e9 pattern_seconds=60".
@@ -23,22 +23,23 @@ class Limits:
     file_bytes: int = 1 << 30
     """Bytes of a tokenizer's file; the largest in use have 1/50 of this."""
     pattern_size: int = 100_000
-    """Characters and classes of a regular expression, after counted repeats are expanded."""
+    """Characters and character classes of a regular expression, after counted repeats are expanded."""
     pattern_seconds: float = 2.0
     """Seconds that all patterns run by the `regex` package may take for one text; each million characters adds 20
     seconds."""
     held_bytes: int = 1 << 27
-    """Bytes that a stream, or a block of a file, holds back while the text cannot be cut."""
+    """Bytes that a stream, or a block of a file, may hold back where the text cannot be cut."""
     grown_bytes: int = 1 << 26
-    """Bytes that normalizers and decoders may make of a text; for a longer text, 32 times its size if that is more.
-    Encoding uses the value that applied when the tokenizer was loaded."""
+    """Bytes that normalizers and decoders may make from a text, or 32 times its size if that is more. Encoding uses the
+    value that applied when the tokenizer was loaded."""
     padded_tokens: int = 1 << 28
     """Tokens of a batch, or of an encoding, after padding."""
     grammar_bytes: int = 1 << 27
-    """Bytes that the states of one compiled grammar take, with the tokens that each allows; they are discarded when
-    they take more than half of it."""
+    """Bytes for the states of one compiled grammar and the tokens that each allows; they are discarded when they take
+    more than half of this.
+    """
     template_steps: int = 1_000_000
-    """Loop iterations and macro calls in one run of a chat template; thousands of messages take tens of thousands."""
+    """Loop iterations and macro calls in one run of a chat template; thousands of messages need tens of thousands."""
     template_size: int = 1 << 27
     """Characters or items that one run of a chat template makes in total."""
 
@@ -76,7 +77,7 @@ _current: ContextVar[Limits | None] = ContextVar("limits", default=None)
 
 
 def current() -> Limits:
-    """Return the limits that apply here."""
+    """Return the limits that apply in this thread or task."""
     found = _current.get()
     if found is None:
         if not _defaults:
@@ -112,7 +113,7 @@ def check_grown(made: int, given: int, what: str) -> None:
 
 
 def grown(error: object, limit: int | None = None) -> CorpusError:
-    """Return the error of a stage that made more than `limit` bytes, or more than the limit that applies here."""
+    """Return the error for a stage that made more than `limit` bytes (None: the limit that applies now)."""
     return exceeded("grown_bytes", str(error), CorpusError, limit)
 
 

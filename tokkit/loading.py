@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import StrPath
 
 SUFFIXES = (".json", ".tiktoken", ".txt", ".model", ".gguf")
-"""What ends with one of these is a file, and not a name of a model."""
+"""A path with one of these suffixes is a file, never the name of a model."""
 
 
 def load(
@@ -32,10 +32,10 @@ def load(
     file whose split has no known name. A vocab.txt is read as BERT's: lowercased, unless `lowercase` or a
     tokenizer_config.json or tokenizer.json in its folder specifies otherwise.
 
-    What does not exist as a path may be a name: of a published encoding ("cl100k_base"), of a model that uses one
-    ("gpt-4"), or "org/name" and "org/name@revision" in the cache of the Hugging Face hub (extra `hub`). With
-    `download=True` a missing file is downloaded. Raises FormatError for an invalid file, DownloadError for a name whose
-    file is not here, FileNotFoundError for what is neither a file nor a name.
+    If no such path exists, `path` may be the name of a published encoding ("cl100k_base"), of a model that uses one
+    ("gpt-4"), or "org/name" or "org/name@revision" in the cache of the Hugging Face hub (extra `hub`). With
+    `download=True`, a missing file is downloaded. Raises FormatError for an invalid file, DownloadError for a name
+    whose file is not on this machine, FileNotFoundError if `path` is neither a file nor a known name.
     """
     if isinstance(path, str) and not os.path.lexists(path):
         if "/" in path:

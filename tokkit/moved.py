@@ -60,11 +60,11 @@ RENAMED = {
     "tokkit.models.pieces": {"PieceModel": "CompiledModel"},
     "tokkit.unicode_regex.cuts": {"PatternCuts": "PatternBoundaries", "pattern_cuts": "pattern_boundaries"},
 }
-"""Old name of a module → what it had under another name than the module has now."""
+"""Old name of a module → old names in it → their new names."""
 
 
 class OldNames:
-    """Finds modules by their old names, when import finds no file of that name."""
+    """Finds modules by their old names, if no file has that name."""
 
     def find_spec(self, name: str, path: "object" = None, target: "object" = None) -> "ModuleSpec | None":
         """Return the spec of a module that has moved; None for any other."""
@@ -75,10 +75,10 @@ class OldNames:
         return ModuleSpec(name, self)  # type: ignore[arg-type]
 
     def create_module(self, spec: "ModuleSpec") -> None:
-        """Let import make an empty module."""
+        """Let the import system make an empty module."""
 
     def exec_module(self, module: "ModuleType") -> None:
-        """Let the module return the attributes of the moved one, and warn."""
+        """Make the module return the attributes of the moved module, with a warning."""
         import importlib
         import warnings
 

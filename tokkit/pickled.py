@@ -1,4 +1,4 @@
-"""The version number of pickles: what a later tokkit has pickled is refused with a clear error.
+"""The version number of pickles: a pickle of a later tokkit is refused with a clear error.
 
 Each class whose pickled form may change includes FORM in its pickles. Pickles of the first release have no number;
 tests/pickles has them.
@@ -18,7 +18,9 @@ FORM = 1
 def check(form: int) -> None:
     """Raise FormatError for a form that this release cannot read."""
     if form != FORM:
-        raise FormatError(f"the pickle is of a later tokkit (form {form}; this one reads {FORM}); load it there")
+        raise FormatError(
+            f"the pickle was made by a later tokkit (form {form}; this version reads {FORM}): load it with that version"
+        )
 
 
 def fill(made: Any, values: Sequence[object]) -> None:

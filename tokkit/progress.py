@@ -13,9 +13,9 @@ SECONDS_BETWEEN = 0.1
 
 
 class Progress:
-    """Shows `progress(stage, done, total)` in a `mode`: "auto" is a bar at a terminal, and nothing elsewhere.
+    """Shows progress on stderr; call it with (stage, done, total). The `mode` "auto" shows a bar only at a terminal.
 
-    A context manager, which removes the bar at its end. `total` is 0 if it is not known.
+    It is a context manager that removes the bar at its end. `total` is 0 if it is unknown.
     """
 
     def __init__(self, mode: str) -> None:

@@ -42,7 +42,7 @@ def keywords(**renamed: str) -> Callable[[Target], Target]:
 
 
 def attribute(old: str, new: str) -> Any:
-    """Return a property that reads the attribute `new` of an object, to be assigned to the name `old` of its class."""
+    """Return a property for the old name of an attribute: it reads `new` and warns; assign it to `old` in the class."""
 
     def get(self: object) -> Any:
         warnings.warn(f"{type(self).__name__}.{old} is {new} now", DeprecationWarning, stacklevel=2)

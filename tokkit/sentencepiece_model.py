@@ -1,6 +1,6 @@
 """`SentencePieceModel`: the pieces, scores, types and rules of a SentencePiece model file, as plain data.
 
-Formats read and write it, trainers return it, `sentencepiece_engine` runs it. Nothing here runs.
+Formats read and write it, trainers return it, and engines/sentencepiece.py runs it. This module runs nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SUFFIX = ".model"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentencePieceNormalizer:
-    """How a text is normalized before it is encoded, or denormalized after it is decoded.
+    """How text is normalized before encoding, or denormalized after decoding.
 
     `charsmap` is a map in the form of `tokkit._core.text`, empty for none. `name` is its name in the file, which
     has no effect. `spec` is the message of the file without the map, and is written back unchanged.
@@ -50,8 +50,8 @@ class SentencePieceModel:
 
     Exactly one piece is of the type UNKNOWN. With `byte_fallback` there is a BYTE piece <0x00> … <0xFF> for each byte.
     `bos_piece`, `eos_piece`, `pad_piece` name the control pieces of these roles, if there are any. `trainer_spec`,
-    `kept_pieces` and `others` are raw parts of the file; they do not affect encoding or comparison, and are written
-    back unchanged.
+    `kept_pieces` and `others` are raw parts of the file, which are written back unchanged; encoding and comparison
+    ignore them.
     """
 
     kind: Kind
@@ -86,10 +86,12 @@ class SentencePieceModel:
         if not np.all(finite := np.isfinite(self.scores)):
             raise VocabError(f"the score of piece {np.argmin(finite)} is {self.scores[np.argmin(finite)]}")
         if n and not 1 <= int(self.types.min()) <= int(self.types.max()) <= BYTE:
-            raise VocabError(f"types run from {NORMAL} to {BYTE}; {self.types.min()} to {self.types.max()} were given")
+            raise VocabError(
+                f"types are from {self.types.min()} to {self.types.max()}; they must be from {NORMAL} to {BYTE}"
+            )
         unknown = np.flatnonzero(self.types == UNKNOWN)
         if len(unknown) != 1:
-            raise VocabError(f"{len(unknown)} pieces are of the type unknown; exactly one is needed")
+            raise VocabError(f"{len(unknown)} pieces have the type unknown; it must be exactly one")
         self._check_twice()
         self._check_bytes()
 
@@ -102,7 +104,7 @@ class SentencePieceModel:
     def _check_bytes(self) -> None:
         names = {self.pieces[id_] for id_ in np.flatnonzero(self.types == BYTE).tolist()}
         if names and not self.byte_fallback:
-            raise VocabError(f"{min(names).decode(errors='replace')!r} is of the type byte, without byte_fallback")
+            raise VocabError(f"{min(names).decode(errors='replace')!r} has the type byte, but byte_fallback is not set")
         wanted = {b"<0x%02X>" % byte for byte in range(256)}
         if self.byte_fallback and names != wanted:
             other = min(names ^ wanted).decode(errors="replace")
@@ -138,7 +140,7 @@ class SentencePieceModel:
         return self._control(self.pad_piece)
 
     def restricted(self, valid: Collection[bytes]) -> SentencePieceModel:
-        """Return the model restricted to the pieces `valid` and those of one character; the others become unused."""
+        """Return a model with only the pieces `valid` and those of one character; all others become unused."""
         types = self.types.copy()
         for id_ in self.ids_of(NORMAL, UNUSED):
             piece = self.pieces[id_]
@@ -148,6 +150,6 @@ class SentencePieceModel:
 
 
 def definition_of(model: SentencePieceModel) -> Definition:
-    """Return the definition that runs a model: control and unknown pieces are its special tokens."""
+    """Return the definition of a model: control and unknown pieces are its special tokens."""
     special = [AddedToken(model.pieces[id_].decode(), id_, special=True) for id_ in model.ids_of(CONTROL, UNKNOWN)]
     return Definition(model.pieces, model, None, added_tokens=tuple(special))

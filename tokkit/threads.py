@@ -11,14 +11,15 @@ from collections.abc import Callable
 from tokkit.errors import OptionError
 
 CHARACTERS_A_THREAD = 1 << 20
-"""Characters of text for each thread beyond the first. With less, setting up the thread's cache costs more than the
-thread gains (bench_encode, batch); if the tokenizer has the cache already, half of this is enough."""
+"""Characters of text per thread beyond the first. For less text, setting up the thread's cache costs more than the
+thread gains (bench_encode, batch); if the tokenizer already has the cache, half of this is enough.
+"""
 
 
 def thread_count(threads: int | None, *, name: str = "threads") -> int:
     """Return how many threads to use: `threads`, else TOKKIT_NUM_THREADS, else the CPUs this process may use.
 
-    `name` is what errors call the option.
+    `name` is the option's name in error messages.
     """
     if threads is None:
         setting = os.environ.get("TOKKIT_NUM_THREADS", "")
@@ -33,7 +34,7 @@ def thread_count(threads: int | None, *, name: str = "threads") -> int:
 
 
 def run_threads(work: Callable[[], None], threads: int, stop: Callable[[], None]) -> None:
-    """Run `work` in this thread and up to `threads - 1` others until all have returned.
+    """Run `work` in this thread and in up to `threads - 1` others, until all have returned.
 
     On an error, `stop` is called, which must make the others return; it may be called several times. This thread does
     not wait for the others to start, which takes a quarter of a millisecond: it enters `work` first, so that it gets
@@ -46,7 +47,7 @@ def run_threads(work: Callable[[], None], threads: int, stop: Callable[[], None]
     def run() -> None:
         ended = _thread.allocate_lock()
         ended.acquire()
-        running.append(ended)  # here, because an interrupt may reach the thread that started this one first
+        running.append(ended)  # here, because an interrupt may come first to the thread that started this one
         try:
             if not closing:
                 work()

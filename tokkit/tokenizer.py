@@ -39,7 +39,7 @@ StrPath: TypeAlias = "str | os.PathLike[str]"
 
 
 class Tokenizer:
-    """Encodes text to ids and decodes ids to text. Immutable, and safe to share between threads.
+    """Encodes text to ids and decodes ids to text. Immutable; threads can share it.
 
     Text is str, or UTF-8 as bytes, bytearray or memoryview. `special` decides what the text of a special token in
     user input becomes: "text" (ordinary text, the default), "raise" (SpecialTokenError), "all" (the special
@@ -76,7 +76,7 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """The name of the published encoding that this is; "" for other tokenizers."""
+        """The name, if this is a published encoding; "" for other tokenizers."""
         return self._definition.name
 
     @property
@@ -89,15 +89,16 @@ class Tokenizer:
 
     @property
     def n_ids(self) -> int:
-        """One more than the greatest id: the number of rows that an embedding table needs."""
+        """The highest id plus one: the number of rows that an embedding table needs."""
         return self._definition.vocab.n_ids
 
     @property
     def split_engine(self) -> str:
-        """What splits text: "scanner" (C for the pattern), "compiled" (an automaton), "regex", "components" or "model".
+        """The engine that splits text: "scanner", "compiled", "regex", "components" or "model".
 
-        "regex" is the `regex` package, for patterns that are not regular; it is some hundred times slower.
-        "components" are those of a tokenizer.json, and "model" is SentencePiece's, which needs no pretokens.
+        "scanner" is C code for this pattern, "compiled" an automaton. "regex" is the `regex` package, for patterns
+        that are not regular; it is some hundred times slower. "components" are those of a tokenizer.json, and "model"
+        is SentencePiece's, which needs no pretokens.
         """
         return self._engine.split_engine
 
@@ -108,7 +109,7 @@ class Tokenizer:
 
     @property
     def whole_reason(self) -> str:
-        """Why a text cannot be cut for several threads or into blocks of a file; "" if it can."""
+        """The reason why a text cannot be cut, for several threads or into blocks of a file; "" if it can."""
         return self._engine.whole_reason
 
     def encode(self, text: Text, *, special: Special = "text") -> list[int]:
@@ -116,7 +117,7 @@ class Tokenizer:
         return self._engine.encode(text, special)
 
     def encode_ordinary(self, text: Text) -> list[int]:
-        """Return the ids of `text` as a list; the text of special tokens is ordinary text."""
+        """Return the ids of `text` as a list; special tokens in the text are encoded as ordinary text."""
         return self._engine.encode(text)
 
     def encode_to_numpy(
@@ -125,7 +126,7 @@ class Tokenizer:
         """Return the ids of `text` as an array, the fastest form for long texts.
 
         A text of megabytes is encoded by several `threads` (None: all CPUs this process may use). The ids do not
-        depend on their number. torch's embeddings need the `dtype` "int64".
+        depend on their number. For torch.nn.Embedding, pass `dtype="int64"`.
         """
         ids = self._engine.encode_array(text, special, 1 if threads == 1 else thread_count(threads))
         return as_dtype(ids, dtype)
@@ -143,7 +144,7 @@ class Tokenizer:
         The result does not depend on `threads`; None means all CPUs this process may use.
         """
         if isinstance(texts, (str, bytes, bytearray, memoryview)):
-            raise TypeError(f"encode_batch takes a sequence of texts, not one {type(texts).__name__}")
+            raise TypeError(f"texts is one {type(texts).__name__}; encode_batch needs a sequence of texts")
         ids, offsets = self._engine.encode_batch(list(texts), special, thread_count(threads))
         return as_dtype(ids, dtype), offsets
 
@@ -168,7 +169,7 @@ class Tokenizer:
         raised if `out` is the file that is read. A tokenizer whose text cannot be cut (`whole_reason`: components in
         Python, a Unigram .model) holds the whole text in memory.
         """
-        # Imported here, because only files need it and loading a tokenizer should stay quick.
+        # Imported here, because only files need it, and loading a tokenizer must stay fast.
         from tokkit.corpus import id_writers, paths
 
         kind, dtype = id_writers.kind_of(out), id_writers.dtype_of(self.n_ids)
@@ -194,7 +195,7 @@ class Tokenizer:
         )
 
     def about_ids(self) -> dict[str, Any]:
-        """Return what the sidecar of a file of ids has of the tokenizer: its fingerprint and special tokens."""
+        """Return what the sidecar of a file of ids says about the tokenizer: its fingerprint and special tokens."""
         return {"tokenizer": self.fingerprint(), "special_tokens": dict(self.special_tokens)}
 
     @property
@@ -203,7 +204,7 @@ class Tokenizer:
         return self._engine.in_stages
 
     def stages(self, text: Text, *, special: Special = "text") -> Iterator[tuple[str, AlignedText]]:
-        """Yield (name, text) after each stage before the model; the text is one object that the next stage changes."""
+        """Yield (name, text) after each stage before the model; `text` is the same object, changed by each stage."""
         return self._engine.stages(text, special)
 
     @functools.cached_property
@@ -290,9 +291,10 @@ class Tokenizer:
     ) -> tuple[str, int]:
         """Return (prefix, count): the longest prefix of whole characters that has at most n ids, and its count.
 
-        The prefix is taken from decode(ids[:n]), or, if decoding does not restore the text, from the text up to the
-        end of the n-th token; with `side="left"`, the text is cut there and its end returned. A text that fits is
-        returned unchanged. `count` is that of the part on its own, which may have other tokens at the cut.
+        The prefix is taken from decode(ids[:n]) or, if decoding does not restore the text, from the text up to the end
+        of the n-th token. With `side="left"`, the start of the text is cut off and its longest suffix returned. A text
+        that fits is returned unchanged. `count` is the number of ids of the returned part alone, whose tokens at the
+        cut may differ.
         """
         from tokkit.streaming.truncation import truncated
 
@@ -305,7 +307,7 @@ class Tokenizer:
         return EncodeStream(self._engine, special)
 
     def encode_with_unstable(self, text: Text, *, special: Special = "text") -> tuple[list[int], list[list[int]]]:
-        """Return (ids, completions) of a text that may go on: the ids that stay, and all ids that may follow them.
+        """Return (ids, completions) of an unfinished text: the ids that are certain, and all sequences that may follow.
 
         Each completion is a sequence of ids whose bytes begin with the rest of the text, as in tiktoken. Only for
         byte-level BPE.
@@ -344,7 +346,7 @@ class Tokenizer:
         return self._decoding.stream(errors)
 
     def token_bytes(self, id_: int) -> bytes:
-        """Return the bytes of one token, as the vocabulary has them."""
+        """Return the bytes of one token from the vocabulary."""
         try:
             return self._decoding.token_bytes(id_)
         except KeyError as error:
@@ -365,15 +367,18 @@ class Tokenizer:
 
         `format` is "tokenizer.json", "tiktoken", "sentencepiece", "vocab.txt" or "gpt2" (a folder); by default it
         follows from the file's name. Files are replaced as a whole or not at all; with `overwrite=False` an existing
-        file raises FileExistsError. A format that would change ids raises FormatError, which names the rule and a
-        text; `lossy=True` writes it all the same and returns the differences: `rule`, `text`, `ids`, `ids_there`.
+        file raises FileExistsError. A format that would change ids raises FormatError, which names the rule and an
+        example text; `lossy=True` writes it anyway and returns the differences: `rule`, `text`, `ids`, `ids_there`.
         """
         differences: list[Difference] | None = [] if lossy else None
         files = formats.write(self._definition, path, format=format, overwrite=overwrite, differences=differences)
         return files if differences is None else differences
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of vocabulary, possible merges and pipeline, in any format: equal ones mean equal ids."""
+        """Return a SHA-256 of vocabulary, possible merges and pipeline, independent of the format.
+
+        Equal fingerprints mean equal ids.
+        """
         return self._fingerprint
 
     @functools.cached_property

@@ -1,3 +1,3 @@
-"""The version of tokkit; no other place has it."""
+"""The version of tokkit; it is written only here."""
 
 __version__ = "0.1.0"

@@ -14,15 +14,15 @@ from tokkit._core.text import TokenIndex
 from tokkit.errors import VocabError
 
 MAX_ID = (1 << 21) - 1
-"""The greatest id, because the core packs a pair of ids and the id it merges to in 64 bits."""
+"""The highest id: the core packs a pair of ids and the id it merges to in 64 bits."""
 
 
 class Vocab:
-    """The tokens of a tokenizer, bytes ↔ id, special tokens included.
+    """The tokens of a tokenizer, bytes ↔ id, including special tokens.
 
     `len(vocab)` is the number of tokens. Ids are in `range(vocab.n_ids)`, which may have gaps, as in tiktoken's
     vocabularies. One token may be empty: encoding never returns it, and it decodes to "" (`empty` is its id, else
-    None). Immutable, and safe to share between threads.
+    None). Immutable; threads can share it.
 
     >>> vocab = Vocab.from_mapping({b"a": 0, b"b": 1, b"ab": 5})
     >>> vocab[b"ab"], vocab[5], len(vocab), vocab.n_ids
@@ -36,10 +36,10 @@ class Vocab:
     def __init__(self, blob: bytes, offsets: np.ndarray, empty: int | None = None) -> None:
         """Wrap packed tokens: token `i` is `blob[offsets[i]:offsets[i + 1]]`, empty if no token has the id `i`.
 
-        `offsets` is an int64 array of shape (n_ids + 1,) that rises from 0 to len(blob). `empty` is the id of the
-        token without bytes, if there is one.
+        `offsets` is an int64 array of shape (n_ids + 1,), ascending from 0 to len(blob). `empty` is the id of the token
+        without bytes, if there is one.
         """
-        offsets = np.array(offsets, dtype=np.int64)  # a copy: the caller's may change after the check
+        offsets = np.array(offsets, dtype=np.int64)  # a copy: the caller may change the array after the check
         if empty is not None and empty >= len(offsets) - 1:
             offsets = np.append(offsets, np.full(empty + 2 - len(offsets), offsets[-1]))
         if (
@@ -49,7 +49,7 @@ class Vocab:
             or offsets[-1] != len(blob)
             or np.any(np.diff(offsets) < 0)
         ):
-            raise VocabError("offsets must rise from 0 to the length of the token bytes")
+            raise VocabError("offsets must be ascending, from 0 to the length of the token bytes")
         if empty is not None and offsets[empty] != offsets[empty + 1]:
             taken = blob[offsets[empty] : offsets[empty + 1]]
             raise VocabError(f"the empty token has the id {empty}, which belongs to {taken!r}")
@@ -105,7 +105,7 @@ class Vocab:
 
     @property
     def n_ids(self) -> int:
-        """One more than the greatest id."""
+        """The highest id plus one."""
         return len(self.offsets) - 1
 
     def __len__(self) -> int:
@@ -115,7 +115,7 @@ class Vocab:
         return self.blob[self.offsets[id_] : self.offsets[id_ + 1]]
 
     def _numbers(self) -> TokenIndex:
-        # Of equal tokens the first is found: if a special token repeats another token, the least id is returned.
+        # The first of equal tokens is found: if a special token repeats another token, the lower id is returned.
         if self._index is None:
             self._index = TokenIndex(self.blob, self.offsets)
         return self._index
@@ -155,7 +155,7 @@ class Vocab:
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Yield (token, id) in the order of the ids, without an empty token."""
-        blob = self.blob  # and the offsets as ints: to take each from the array costs ten times as much
+        blob = self.blob  # and the offsets as ints: indexing the array each time takes ten times as long
         bounds = enumerate(pairwise(self.offsets.tolist()))
         return ((blob[start:end], i) for i, (start, end) in bounds if start < end)
 

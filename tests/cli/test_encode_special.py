@@ -140,8 +140,8 @@ def test_files_without_a_last_line_end_stay_lines_of_their_own(run, bert) -> Non
 @pytest.mark.parametrize(
     ("args", "code", "said"),
     [
-        (["--add-special", "--max-length", "1"], 1, "max_length is 1, but there are 2 special tokens"),
-        (["--add-special", "--max-length", "2", "--pair", "b.txt"], 1, "max_length is 2, but there are 3"),
+        (["--add-special", "--max-length", "1"], 1, "max_length is 1; it must be at least 2"),
+        (["--add-special", "--max-length", "2", "--pair", "b.txt"], 1, "max_length is 2; it must be at least 3"),
         (["--max-length", "5", "--stride", "5"], 1, "stride is 5; it must be less than max_length, 5"),
         (["--max-length", "-1"], 2, "--max-length"),
         (["--stride", "1"], 2, "--max-length"),
@@ -151,8 +151,8 @@ def test_files_without_a_last_line_end_stay_lines_of_their_own(run, bert) -> Non
         (["--pad", "most"], 2, "longest, max-length"),
         (["--pad", "²"], 2, "longest, max-length"),
         (["--pad", "3"], 1, "text 1 has"),
-        (["--max-length", "3", "--truncation", "only-second"], 1, "there is one text"),
-        (["--pair", "b.txt", "--max-length", "3", "--truncation", "only-second"], 1, "has to take"),
+        (["--max-length", "3", "--truncation", "only-second"], 1, "there is only one text"),
+        (["--pair", "b.txt", "--max-length", "3", "--truncation", "only-second"], 1, "must cut"),
         (["--pair", "short.txt"], 1, "--pair has 1 text, fewer"),
         (["--pair", "long.txt"], 1, "more texts than the input"),
         (["--pair", "absent.txt"], 1, "absent.txt"),

@@ -37,7 +37,9 @@ def test_a_folder_is_read_by_suffix_at_any_depth_and_in_order(tmp_path: Path) ->
 
 def test_a_folder_without_text_says_what_it_has(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"")
-    with pytest.raises(CorpusError, match=r"only files of '\.png'; of a folder, \.txt, \.md"):
+    with pytest.raises(
+        CorpusError, match=r"only files of '\.png'; in a folder, files with these suffixes are read: \.txt, \.md"
+    ):
         Corpus(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(CorpusError, match="a folder with no files"):

@@ -133,7 +133,7 @@ def test_a_batch_of_encode_batch_decodes_to_its_texts(tok: tokkit.Tokenizer) -> 
     # Two sequences in a tuple stay two sequences.
     assert tok.decode_batch((ids[:5], ids[5:9])) == [tok.decode(ids[:5]), tok.decode(ids[5:9])]
     for wrong in (offsets + 1, offsets[::-1], offsets[:0]):
-        with pytest.raises(OptionError, match="offsets must rise from 0 to the number of ids"):
+        with pytest.raises(OptionError, match="offsets must be ascending, from 0 to the number of ids"):
             tok.decode_batch((ids, wrong))
 
 

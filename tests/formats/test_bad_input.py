@@ -123,7 +123,7 @@ def test_scores_that_are_no_numbers_are_refused(score: str) -> None:
         ({"type": "WordLevel", "vocab": {"x": 0, "y": 0}, "unk_token": "x"}, "model.vocab: 'x' and 'y' both have id 0"),
         ({"type": "WordLevel", "vocab": {"x": 0}}, "model.unk_token: missing"),
         ({"type": "Unigram", "vocab": [["x", 0.0], ["x", 1.0]], "unk_id": 0}, "model.vocab[1]: the token 'x' is"),
-        ({"type": "Unigram", "vocab": [["x", 0.0]], "unk_id": 1}, "model: unk_id is 1, but the model has 1 tokens"),
+        ({"type": "Unigram", "vocab": [["x", 0.0]], "unk_id": 1}, "model: unk_id is 1; the ids of this model"),
         ({"type": "Unigram", "vocab": [["x", 0.0]], "unk_id": -1}, "model: unk_id is -1"),
         ({"type": "Unigram", "vocab": [["x"]], "unk_id": 0}, "model.vocab[0]: a token and its score are needed"),
         ({"type": "BPE", "vocab": {"x": 0}, "merges": ["x z"]}, "model.merges[0]: the part 'z' is not in model.vocab"),
@@ -166,17 +166,17 @@ def test_a_split_that_explodes_is_compiled_or_stopped_and_named(rest: str, monke
     split = {"type": "Split", "pattern": {"Regex": EXPLODES}, "behavior": rest, "invert": False}
     assert tokkit.Tokenizer(tokenizer_json.read(word_level(pre_tokenizer=split))).encode(LONG_TEXT) == [0]
     monkeypatch.setenv("TOKKIT_SPLIT", "regex")  # which is what patterns that are not regular are left to
-    stopped(word_level(pre_tokenizer=split), "the pattern '(a+)+b' took over 0.3 s, the time for a text of 5,000 cha")
+    stopped(word_level(pre_tokenizer=split), "the pattern '(a+)+b' took over 0.3 s, the limit for a text of 5,000 cha")
 
 
 def test_a_replacement_that_explodes_is_stopped_and_named() -> None:
     replace = {"type": "Replace", "pattern": {"Regex": EXPLODES}, "content": ""}
     assert tokkit.Tokenizer(tokenizer_json.read(word_level(normalizer=replace))).encode(LONG_TEXT) == [0]  # compiled
     beyond = replace | {"pattern": {"Regex": EXPLODES + "(?=cd)"}}  # two characters ahead: not compiled
-    stopped(word_level(normalizer=beyond), "took over 0.3 s, the time for a text of 5,000 characters")
+    stopped(word_level(normalizer=beyond), "took over 0.3 s, the limit for a text of 5,000 characters")
     model = {"type": "WordLevel", "vocab": {LONG_TEXT: 0}, "unk_token": "x"}
     tok = tokkit.Tokenizer(tokenizer_json.read(made_of(model, decoder=replace)))
-    is_stopped(lambda: tok.decode([0]), "the pattern '(a+)+b' took over 0.3 s, the time for a text of 5,000 cha")
+    is_stopped(lambda: tok.decode([0]), "the pattern '(a+)+b' took over 0.3 s, the limit for a text of 5,000 cha")
 
 
 def stopped(data: bytes, message: str) -> None:
@@ -206,7 +206,7 @@ def test_a_length_below_that_of_the_special_tokens_is_an_error_of_each_call() ->
         lambda: tok.encode_padded(["x"]),
         lambda: tok("x", truncation=0),
     ):
-        with pytest.raises(OptionError, match=r"max_length is \d, but there are 2 special tokens"):
+        with pytest.raises(OptionError, match=r"max_length is \d; it must be at least 2"):
             call()
     assert tok("x", truncation=2).ids == [0, 1]
 
@@ -218,7 +218,7 @@ def test_a_stride_that_leaves_nothing_new_is_an_error() -> None:
     tok = tokkit.Tokenizer(
         tokenizer_json.read(word_level(post_processor=template(), pre_tokenizer={"type": "FixedLength", "length": 1}))
     )
-    with pytest.raises(OptionError, match="stride is 1; it must be less than the 1 tokens that are left"):
+    with pytest.raises(OptionError, match="stride is 1; it must be less than the 1 tokens that remain"):
         tok("xyxy", truncation=Truncation(max_length=3, stride=1))
 
 

@@ -85,7 +85,7 @@ def test_a_chain_of_processors_without_room_is_refused_where_tokenizers_panics()
     given = made(post_processor={"type": "Sequence", "processors": [template, template]})
     assert ours(given)("b").ids == theirs(given).encode("b").ids == [1, 1, 2]
     assert theirs_or_failed(lambda: theirs(given).encode("b", "b")) is FAILED
-    with pytest.raises(OptionError, match="takes one text or two, and the postprocessors before it leave 3 parts"):
+    with pytest.raises(OptionError, match="the postprocessors before it leave 3 parts; it must get one text or two"):
         ours(given)("b", "b")
 
 

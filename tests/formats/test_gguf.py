@@ -267,7 +267,7 @@ def test_two_tokens_with_one_text_are_named(tmp_path: Path, keys: Keys) -> None:
 def test_ranks_cannot_drop_bytes() -> None:
     from tokkit.definition import BPE
 
-    with pytest.raises(VocabError, match="drops_unknown is for merge lists"):
+    with pytest.raises(VocabError, match="only merge lists can drop bytes"):
         BPE(None, drops_unknown=True)
 
 

@@ -112,7 +112,7 @@ def test_tokens_that_are_not_the_models_own_never_match() -> None:
     [
         ({"scores": [0.0, float("nan")]}, VocabError, "token 1 is nan"),
         ({"scores": [float("-inf")]}, VocabError, "token 0 is -inf"),
-        ({"scores": ["a"]}, OptionError, "scores are numbers"),
+        ({"scores": ["a"]}, OptionError, "scores must be numbers"),
         ({"scores": [[0.0]]}, OptionError, "shape"),
         ({"scores": [0.0], "unk_id": 1}, VocabError, "unk_id is 1"),
         ({"scores": [], "unk_id": 0}, VocabError, "0 tokens"),

@@ -164,8 +164,8 @@ def test_a_normalizer_of_ones_own_is_one_of_a_sequence() -> None:
         (lambda: Replace({"String": "a", "Regex": "b"}, "b"), "pattern is"),
         (lambda: Replace({"String": 1}, "b"), "String is .*must be text"),
         (lambda: Replace({"String": "a"}, None), "content is .*must be text"),
-        (lambda: Sequence([Lowercase]), "normalizers have a method"),
-        (lambda: Sequence(["NFC"]), "normalizers have a method"),
+        (lambda: Sequence([Lowercase]), "it has no method normalize"),
+        (lambda: Sequence(["NFC"]), "it has no method normalize"),
     ],
 )
 def test_fields_that_cannot_work_are_refused(make: Any, message: str) -> None:

@@ -97,10 +97,10 @@ def test_rules_of_a_tsv_are_those_of_sentencepiece(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("41\t61\nxyz\t61", "line 2: 'xyz.t61' is not code points"),
-        ("\t61", "line 1: nothing is to be replaced"),
-        ("41\tD800", "line 1: .* is not code points"),
-        ("110000\t41", "line 1: .* is not code points"),
+        ("41\t61\nxyz\t61", "line 2: 'xyz.t61' is invalid; write code points"),
+        ("\t61", "line 1: the text to replace is empty"),
+        ("41\tD800", "line 1: .* is invalid; write code points"),
+        ("110000\t41", "line 1: .* is invalid; write code points"),
     ],
 )
 def test_lines_that_are_no_rules_are_named(text: str, message: str) -> None:
@@ -112,7 +112,7 @@ def test_names_and_rules_that_cannot_be_are_refused() -> None:
     with pytest.raises(OptionError, match="the normalization is 'nfd'; it must be one of nmt_nfkc, nfkc"):
         charsmap("nfd")
     for rules in ({"": "a"}, {"a\0": "b"}, {"a": "\0"}):
-        with pytest.raises(OptionError, match="without NUL"):
+        with pytest.raises(OptionError, match="and no NUL"):
             compile_rules(rules)
     assert compile_rules({}) == b""
     assert decompile(b"") == []

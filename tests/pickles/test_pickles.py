@@ -70,7 +70,9 @@ def test_what_a_later_release_pickles_is_refused_by_its_number(monkeypatch: pyte
         patch.setattr("tokkit.pickled.FORM", 2)
         later = [pickle.dumps(value) for value in (tok, tok.definition, tok.vocab, tok("a"))]
     for data in later:
-        with pytest.raises(FormatError, match=r"the pickle is of a later tokkit \(form 2; this one reads 1\)"):
+        with pytest.raises(
+            FormatError, match=r"the pickle was made by a later tokkit \(form 2; this version reads 1\)"
+        ):
             pickle.loads(data)
 
 

@@ -115,9 +115,9 @@ def test_batches_that_cannot_be_are_errors() -> None:
     bert, two = OURS["bert"], flat([[1, 2, 3, 4], [5]])
     with pytest.raises(OptionError, match="text 0 has 6 tokens, more than the padded length 5"):
         batch(bert, [two], Padding(length=5))
-    with pytest.raises(OptionError, match="max_length is 1, but there are 2 special tokens"):
+    with pytest.raises(OptionError, match="max_length is 1; it must be at least 2"):
         batch(bert, [two], Padding(), truncation=Truncation(max_length=1))
-    with pytest.raises(OptionError, match="stride is 3; it must be less than the 3 tokens that are left of the 4 of"):
+    with pytest.raises(OptionError, match="stride is 3; it must be less than the 3 tokens that remain of the 4 of"):
         batch(bert, [two], Padding(), truncation=Truncation(max_length=5, stride=3))
     with pytest.raises(OptionError, match=r"texts have the sizes \[2, 1\]"):
         batch(bert, [two, flat([[1]])], Padding())
@@ -126,7 +126,7 @@ def test_batches_that_cannot_be_are_errors() -> None:
             batch(bert, texts, Padding())
     ids, offsets = two
     for wrong in ((ids, offsets + 1), (ids, offsets[::-1]), (ids[:-1], offsets), (ids, offsets[:0])):
-        with pytest.raises(OptionError, match="offsets must rise from 0"):
+        with pytest.raises(OptionError, match="offsets must be ascending, from 0"):
             batch(bert, [wrong], Padding())
     for wrong in ((ids.astype(np.int64), offsets), (ids, offsets.astype(float))):
         with pytest.raises(OptionError, match="must be uint32"):

@@ -223,16 +223,16 @@ def test_lengths_after_truncation_are_those_of_tokenizers(rival: Rival) -> None:
 
 def test_too_little_room_is_an_error_that_says_both_numbers() -> None:
     bert = OURS["bert"]
-    with pytest.raises(OptionError, match="max_length is 1, but there are 2 special tokens"):
+    with pytest.raises(OptionError, match="max_length is 1; it must be at least 2"):
         bert.process(letters(5), truncation=Truncation(max_length=1))
-    with pytest.raises(OptionError, match="max_length is 2, but there are 3 special tokens"):
+    with pytest.raises(OptionError, match="max_length is 2; it must be at least 3"):
         bert.process(letters(0), letters(0), truncation=Truncation(max_length=2))
     assert bert.process(letters(5), truncation=Truncation(max_length=2)).tokens == ["[CLS]", "[SEP]"]
-    with pytest.raises(OptionError, match="stride is 3; it must be less than the 3 tokens that are left of 5"):
+    with pytest.raises(OptionError, match="stride is 3; it must be less than the 3 tokens that remain of 5"):
         bert.process(letters(5), truncation=Truncation(max_length=5, stride=3))
-    with pytest.raises(OptionError, match=r"second text only, but there is one text, of 5 tokens, and room for 2"):
+    with pytest.raises(OptionError, match=r"second text, but there is only one text, of 5 tokens, with room for 2"):
         bert.process(letters(5), truncation=Truncation(max_length=4, strategy="only_second"))
-    with pytest.raises(OptionError, match=r"truncation to 4 tokens \(3 of them special\) has to take 9 off the first"):
+    with pytest.raises(OptionError, match=r"truncation to 4 tokens \(3 of them special\) must cut 9 off the first"):
         bert.process(letters(5), letters(5), truncation=Truncation(max_length=4, strategy="only_first"))
 
 
@@ -262,7 +262,7 @@ def test_a_template_that_would_drop_a_text_is_refused_where_it_would() -> None:
         Template.parse("$A $B").process(letters(3))
     with pytest.raises(OptionError, match="would drop the only text of 1"):
         Template.parse("[CLS]", special_tokens={"[CLS]": 1}).process(letters(3))
-    with pytest.raises(OptionError, match="one text or two, and the postprocessors before it leave 4 parts"):
+    with pytest.raises(OptionError, match="the postprocessors before it leave 4 parts; it must get one text or two"):
         Sequence((Template.parse("[CLS] $A", "[CLS] $A [CLS] $B", {"[CLS]": 1}), OURS["frame"])).layout(pair=True)
 
 

@@ -108,7 +108,7 @@ REFUSED = {
     r"(?:(?:a{50}){50}){50}": "parts", r"a{2}{3}": "repeat", r"(?x)a b": "group", r"(?m)a$": "group",
     r"a(?i)b": "group",
     r"[a-": "class", r"[z-a]": "backwards", r"(a": "parenthesis", r"a)": "parenthesis", r"*a": "repeat",
-    r"[a&&b]": "V1", r"\p{Nonsense}": "regex says", r"\y": "escape", "(?:" * 60 + "a" + ")" * 60: "deep",
+    r"[a&&b]": "V1", r"\p{Nonsense}": "the regex package reports", r"\y": "escape", "(?:" * 60 + "a" + ")" * 60: "deep",
     r"a{e<=1}": "brace", r"(?(1)a|b)": "group", r"(?|a|b)": "group", r"\X": "rare", "\ud800": "surrogate",
     r"(?:[ab]*a[ab]{14})": "too large", r"(?V1)(?i)ss": "V1",
 }  # fmt: skip

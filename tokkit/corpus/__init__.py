@@ -1,5 +1,5 @@
-"""Reads a corpus in constant memory: paths, tables, stdin or iterators go in, blocks of documents come out.
+"""Reads a corpus in constant memory: turns paths, tables, stdin or iterators into blocks of documents.
 
-Begin with readers.py; paths.py finds files and records.py takes texts out of tables. encode_file.py and id_writers.py
+Begin with readers.py; paths.py finds files, and records.py extracts texts from tables. encode_file.py and id_writers.py
 make files of ids.
 """

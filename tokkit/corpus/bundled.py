@@ -1,4 +1,4 @@
-"""Paths of the small corpus that comes with the package, for a first training without data."""
+"""Finds the small corpus that comes with the package, for a first training without data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def folder() -> Path:
 
 
 def paths() -> list[Path]:
-    """Return its files, sorted by name.
+    """Return the files of the bundled corpus, sorted by name.
 
     >>> "english.txt" in [path.name for path in paths()]
     True

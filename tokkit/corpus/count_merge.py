@@ -1,4 +1,4 @@
-"""Merges counted words that are in order, of files and of tables, and writes them to files."""
+"""Merges sorted words with counts, from files and from tables, and writes them to files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tokkit.errors import CorpusError
 from tokkit.formats import temporary_files
 
 MAX_RUNS = 64
-"""Files that are merged at once: of more, groups of so many are merged to files first."""
+"""Maximum number of files that are merged at once; more files are first merged in groups of this size."""
 AHEAD = 2
-"""Blocks for each thread that wait to be compressed and written."""
+"""Maximum number of blocks per thread that wait to be compressed and written."""
 
 
 class Blocks(Protocol):
-    """Blocks of words in order, each with its number of words, and the sum of counts once all were taken."""
+    """Blocks of sorted words, each with its number of words, and the sum of counts after all were read."""
 
     @property
     def total(self) -> int:
@@ -30,17 +30,17 @@ class Blocks(Protocol):
 
 
 class Run(Protocol):
-    """Words in order, in blocks, as a file of counts has them."""
+    """Sorted words in blocks, as in a file of counts."""
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the blocks of words."""
 
     def out_of_order(self) -> Exception:
-        """Return the error for a block that no run can have."""
+        """Return the error for an invalid block."""
 
 
 class OfTable:
-    """The words of a table, which is closed by this."""
+    """The words of a table; the run closes the table."""
 
     def __init__(self, table: WordCounts) -> None:
         self._words = SortedWords(table)
@@ -56,10 +56,10 @@ class OfTable:
 
 
 class OfFiles:
-    """The words of several files with the sums of their counts; those of less than `min_count` are left out.
+    """The words of several files with the sums of their counts; words with less than `min_count` are left out.
 
-    `tick` is called with the number of words read so far. With `factors`, one for each file, and `divisor` the sums are
-    weighted: rounded once to the nearest integer, halves up.
+    `tick` is called with the number of words read so far. With `factors`, one for each file, and `divisor`, sums are
+    weighted and rounded once to the nearest integer, halves up.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class OfFiles:
             except ValueError as error:
                 raise self._files[error.args[0]].out_of_order() from None
             except OverflowError:
-                raise CorpusError("the counts are too large to be summed up: a sum passes 2**63") from None
+                raise CorpusError("the counts are too large to add: a sum exceeds 2**63") from None
             if wants >= 0:
                 block = next(readers[wants], None)
                 merge.feed(block)
@@ -137,7 +137,7 @@ def _compress_and_put(writer: CountsWriter, blocks: Blocks, threads: int) -> Non
 
 
 class Spills:
-    """Tables and merged files that are written beside a file while it is made; the `with` block removes them."""
+    """Temporary files of tables next to a file that is being made; the `with` block removes them."""
 
     def __init__(self, target: str, header: Header, threads: int) -> None:
         self._target, self._header, self._threads = target, header, threads
@@ -152,7 +152,7 @@ class Spills:
             _remove(file.path)
 
     def add(self, table: WordCounts) -> None:
-        """Write a table, which is closed by this; threads may call it at the same time."""
+        """Write a table and close it; threads may call this at the same time."""
         self.files.append(self._written(OfTable(table), 1))
 
     def _written(self, blocks: Blocks, threads: int) -> CountsReader:
@@ -165,7 +165,7 @@ class Spills:
             raise
 
     def reduced(self, files: Sequence[CountsReader]) -> list[CountsReader]:
-        """Return at most MAX_RUNS files with the counts of all these."""
+        """Return at most MAX_RUNS files with all the counts, merging some if there are more."""
         left = list(files)
         while len(left) > MAX_RUNS:
             group, left = left[:MAX_RUNS], left[MAX_RUNS:]

@@ -16,28 +16,28 @@ from tokkit.escaping import show
 MAGIC = b"tokkit counts\n\0\0"
 VERSION = 1
 BLOCK_BYTES = 1 << 18
-"""Bytes of a block before it is compressed: of 64 files that are merged at once 25 MB are held."""
+"""Bytes of a block before compression; merging 64 files at once holds 25 MB."""
 LEVEL = 1
-"""Of zlib: 6 takes five times as long and saves an eighth (benchmarks/bench_counts.py)."""
+"""zlib's level; 6 takes five times as long and saves an eighth (benchmarks/bench_counts.py)."""
 MAX_HEADER_BYTES = 1 << 30
 COPIED_BYTES = 1 << 20
 SUFFIX = ".counts"
 
 _HEAD = struct.Struct("<16sIII")  # MAGIC, VERSION, bytes of the header, its crc32
-_BLOCK = struct.Struct("<QQQ")  # bytes in the file, bytes of the words (0: the end), words
+_BLOCK = struct.Struct("<QQQ")  # bytes in the file, bytes of the words (0: the end), number of words
 _CRC = struct.Struct("<I")  # of these three numbers and the bytes in the file
-_TAIL = struct.Struct("<Q8s")  # where the end begins
+_TAIL = struct.Struct("<Q8s")  # position of the totals
 _TAIL_MARK = b"counted\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a file of counts says of itself before its words.
+    """The header of a file of counts.
 
-    `counting` says what a word is; counts can be added where it is equal, `unit` and `min_count` too. `sources` are the
-    shards that were counted, each with its "path" and its "key", which is another once the shard has changed; with the
-    name of its "source" if it has one, and the "weight" that its counts were multiplied by. Words that occur less than
-    `min_count` times in all of them were left out.
+    `counting` says what a word is; counts can be added if `counting`, `unit` and `min_count` are equal. `sources` are
+    the counted shards, each with its "path", its "key" (which differs after the shard has changed), the name of its
+    "source" if it has one, and the "weight" by which its counts were multiplied. Words that occur less than `min_count`
+    times in total were left out.
     """
 
     counting: Mapping[str, Any]
@@ -46,14 +46,14 @@ class Header:
     min_count: int = 1
 
     def as_json(self) -> bytes:
-        """Return the header as it is in a file."""
+        """Return the header as bytes of a file."""
         about = {"counting": dict(self.counting), "unit": self.unit, "min_count": self.min_count}
-        # In ASCII: names of files may have bytes that are not UTF-8.
+        # In ASCII, because names of files may contain bytes that are not UTF-8.
         return json.dumps({**about, "sources": [dict(source) for source in self.sources]}).encode()
 
     @classmethod
     def of_json(cls, data: bytes) -> Header:
-        """Return the header that a file has; ValueError if it is not one."""
+        """Read the header of a file; ValueError if it is invalid."""
         found = json.loads(data)
         match found:
             case {"counting": dict(counting), "unit": str(unit), "min_count": int(min_count), "sources": list(sources)}:
@@ -64,7 +64,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a file of counts has: distinct words, the sum of their counts, and blocks."""
+    """The totals of a file of counts: distinct words, the sum of their counts, and blocks."""
 
     words: int
     total: int
@@ -72,7 +72,7 @@ class Totals:
 
 
 def compressed(block: bytes, n_words: int) -> bytes:
-    """Return a block as it is in a file: its sizes, their checksum, and the bytes."""
+    """Return a block as bytes of a file: its sizes, a checksum, and the compressed words."""
     return _record(zlib.compress(block, LEVEL), len(block), n_words)
 
 
@@ -82,7 +82,7 @@ def _record(data: bytes, size: int, n_words: int) -> bytes:
 
 
 class CountsWriter:
-    """Writes a file of counts to a binary file that is open: blocks in order, then `finish`."""
+    """Writes a file of counts to an open binary file: blocks in order, then `finish`."""
 
     def __init__(self, file: BinaryIO, header: Header) -> None:
         self._file = file
@@ -97,7 +97,7 @@ class CountsWriter:
         self._blocks += 1
 
     def finish(self, total: int) -> Totals:
-        """Write the totals, the last thing in the file."""
+        """Write the totals, at the end of the file."""
         totals = Totals(self._words, total, self._blocks)
         said = {"words": totals.words, "total": totals.total, "blocks": totals.blocks}
         self._file.write(_record(json.dumps(said).encode(), 0, 0))
@@ -107,7 +107,7 @@ class CountsWriter:
 
 @dataclass
 class CountsReader:
-    """Reads a file of counts: its header and totals at once, then `blocks`. FormatError names what is wrong."""
+    """Reads a file of counts: header and totals first, then `blocks`. FormatError says what is wrong."""
 
     path: str
     header: Header = field(init=False)
@@ -121,9 +121,9 @@ class CountsReader:
             except struct.error:
                 magic = b""
             if magic != MAGIC:
-                raise self._error("is not a file of counts, which tokkit counts build makes")
+                raise self._error("is not a file of counts; tokkit counts build makes them")
             if version != VERSION:
-                raise self._error(f"has version {version} of the format; this tokkit reads version {VERSION}")
+                raise self._error(f"has version {version} of the format; this tokkit reads only version {VERSION}")
             data = file.read(min(size, MAX_HEADER_BYTES))
             try:
                 if len(data) != size or zlib.crc32(data) != crc:
@@ -138,7 +138,7 @@ class CountsReader:
         return FormatError(f"{show(self.path)} {what}")
 
     def _read_totals(self, file: BinaryIO) -> Totals:
-        cut = self._error("ends early: it was cut, or is not complete yet")
+        cut = self._error("ends too early: it is truncated, or not complete yet")
         try:
             file.seek(-_TAIL.size, os.SEEK_END)
             place, mark = _TAIL.unpack(file.read(_TAIL.size))
@@ -163,7 +163,7 @@ class CountsReader:
         if len(sizes) + len(crc) < _BLOCK.size + _CRC.size:
             raise self._error(f"ends early, before {what}")
         n, size, n_words = _BLOCK.unpack(sizes)
-        # No more is asked for than the file has: room for all of it would be taken first.
+        # Never more than the file has, because reading allocates the requested size first.
         data = file.read(n) if n <= os.fstat(file.fileno()).st_size - file.tell() else b""
         if len(data) != n or zlib.crc32(data, zlib.crc32(sizes)) != _CRC.unpack(crc)[0]:
             raise self._error(f"is corrupt: the checksum of {what} is another")
@@ -183,14 +183,14 @@ class CountsReader:
                 except (zlib.error, ValueError):
                     raise self._error(f"is corrupt: block {number} cannot be decompressed") from None
                 if len(block) != size:
-                    raise self._error(f"is corrupt: block {number} has not the size that it says")
+                    raise self._error(f"is corrupt: block {number} does not have the size in its header")
                 n_words += n
                 yield block
             if n_words != self.totals.words or self._record(file, "the totals")[1]:
-                raise self._error("is corrupt: its totals are not those of its blocks")
+                raise self._error("is corrupt: its totals do not match its blocks")
 
     def copy_with(self, header: Header, path: str) -> None:
-        """Write a new file with another header and these blocks, which are not read."""
+        """Write a new file with another header and the same blocks, which are not decompressed."""
         data = header.as_json()
         with open(self.path, "rb") as file, open(path, "xb") as made:
             last = file.seek(-_TAIL.size, os.SEEK_END)
@@ -202,5 +202,5 @@ class CountsReader:
             made.write(_TAIL.pack(end - self._start + place, mark))
 
     def out_of_order(self) -> FormatError:
-        """Return the error for a block that says what no run can have."""
-        return self._error("is corrupt: its words are malformed, or not in order")
+        """Return the error for an invalid block."""
+        return self._error("is corrupt: its words are malformed or not sorted")

@@ -1,4 +1,4 @@
-"""Encodes a text file while it is read, in blocks that end at split points, with threads and constant memory."""
+"""Encodes a text file while it is read, in blocks that end at split points, with threads and in constant memory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from tokkit.errors import CorpusError, OptionError, SpecialTokenError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 
 BLOCK_BYTES = 1 << 20
-"""Bytes that a thread reads and encodes at once: they fit in the L2 cache, and ids are written soon (bench_encode,
-file). Reading costs less than half of what mapping the file would save, and a file that is truncated meanwhile is only
-short, while a mapping would crash the process."""
+"""Bytes that a thread reads and encodes at a time: they fit in the L2 cache, and ids are written soon (bench_encode,
+file). The file is read, not mapped: this costs little, and if the file is truncated meanwhile, it is only shorter,
+while a mapping would crash the process.
+"""
 AHEAD = 4
-"""Maximum number of encoded blocks for each thread that wait for an earlier block to be written."""
+"""Maximum number of encoded blocks per thread that wait until earlier blocks are written."""
 
 
 class _Source(Protocol):
@@ -37,7 +38,7 @@ class _Sink(Protocol):
 
 
 class _WithoutMark:
-    """Reads a stream without a byte-order mark at its start."""
+    """A stream that skips a byte-order mark at the start of another stream."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -62,7 +63,7 @@ class _WithoutMark:
 
 
 class _Cleaned:
-    """Reads a stream as valid UTF-8: invalid bytes are replaced or left out."""
+    """A stream of valid UTF-8 from another stream: invalid bytes are replaced or left out."""
 
     def __init__(self, stream: BinaryIO, errors: str) -> None:
         self._stream = stream
@@ -82,7 +83,7 @@ class _Cleaned:
 
 
 class _Blocks:
-    """Cuts a stream, one text, into blocks where the engine allows it."""
+    """Cuts a stream, which is one text, into blocks where the engine allows it."""
 
     def __init__(self, source: _Source, name: str, engine: Engine, special: Special) -> None:
         self._source, self._name, self._engine, self._special = source, name, engine, special
@@ -102,7 +103,7 @@ class _Blocks:
             buffer[:n] = self._carried
             end = searched = 0
             while not end and not self._ended:
-                if n == len(buffer):  # it has no place to cut: double it
+                if n == len(buffer):  # there is no place to cut: double the buffer
                     if n > limits.current().held_bytes:
                         what = f"{self._name}: {n:,} bytes from byte {self.offset} on have no place to cut"
                         raise limits.exceeded("held_bytes", what, CorpusError)
@@ -136,7 +137,7 @@ class _Blocks:
 class FileEncoder:
     """Encodes files with an engine; `special` is as in `Tokenizer.encode`, `errors` as in `Corpus`.
 
-    Its options may be read: what encodes the documents of a shard needs the same.
+    Its options are public, because the encoding of shards uses the same ones.
     """
 
     def __init__(self, engine: Engine, *, special: Special, threads: int, errors: str, narrow: bool) -> None:
@@ -150,7 +151,7 @@ class FileEncoder:
         """Write the ids of a file; return its bytes of text. `tick` is called with the bytes of the file read so far.
 
         "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError if the writer would replace it.
-        With `drops_mark` a byte-order mark at the start of the file is left out; else it is a part of the text.
+        With `drops_mark`, a byte-order mark at the start of the file is left out; else it is part of the text.
         """
         name = paths.input_name(path)
         if paths.holds_records(path):
@@ -186,13 +187,13 @@ class FileEncoder:
                             return
 
             run_threads(work, threads, turns.stop)
-            if failed:  # blocks begin in order, and each that has begun is finished: the first error is always the same
+            if failed:  # blocks start in order, and started blocks are finished, so the first error is always the same
                 raise failed[min(failed)]
             writer.documents += 1
             return blocks.offset
 
     def _explained(self, error: ValueError | OverflowError, name: str, offset: int, buffer: bytearray) -> Exception:
-        """Return the error of a block as one of the file."""
+        """Return the error of a block with its position in the file."""
         match error.args:
             case "not UTF-8", int(at):
                 return CorpusError(

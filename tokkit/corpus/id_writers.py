@@ -20,12 +20,12 @@ from tokkit.formats import files, temporary_files
 
 KINDS = {".npy": "npy", ".bin": "bin"}
 NPY_HEAD_BYTES = 128
-"""Bytes before the ids of a .npy, the same for any count: the count is written when all ids are."""
+"""Bytes of the header of a .npy, for any count of ids, because the count is written at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: how many ids, of how many bytes of text, and the files, sidecars included."""
+    """The result of writing: the number of ids, the bytes of text, and the files, including sidecars."""
 
     n_ids: int
     n_bytes: int
@@ -36,23 +36,23 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     """Return "npy" or "bin" for the name of a file; OptionError for any other ending."""
     kind = KINDS.get(os.path.splitext(os.fspath(path))[1].lower())
     if kind is None:
-        raise OptionError(f"{files.show(path)} is not a name for a file of ids: it must end in {' or '.join(KINDS)}")
+        raise OptionError(f"{files.show(path)} is not the name of a file of ids: it must end in {' or '.join(KINDS)}")
     return kind
 
 
 def npy_head(dtype: str, count: int) -> bytes:
-    """Return the head of a .npy of `count` ids of `dtype` ("<u2", "<u4"); format 1.0 of NEP 1."""
+    """Return the header of a .npy with `count` ids of `dtype` ("<u2", "<u4"); format 1.0 of NEP 1."""
     about = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({count},), }}"
     head = b"\x93NUMPY\x01\x00" + (NPY_HEAD_BYTES - 10).to_bytes(2, "little") + about.encode()
     return head.ljust(NPY_HEAD_BYTES - 1) + b"\n"
 
 
 class IdWriter:
-    """Writes ids to new files beside `out`, which take their names when the `with` block ends without an error.
+    """Writes ids to temporary files next to `out`, which get their names when the `with` block ends without an error.
 
-    The JSON beside each .bin has the type and number of ids and what `about` adds. With `shard_ids`, each shard but the
-    last has so many ids, and the JSON beside `out` lists the shards. A file that replaces another is flushed to the
-    disk first; for a new one that is left to the system. OSError if `out` cannot be written.
+    The JSON sidecar of each .bin has the dtype and number of ids and the entries of `about`. With `shard_ids`, each
+    shard except the last has that many ids, and the sidecar of `out` lists the shards. A file that replaces another is
+    flushed to disk first; a new one is not. OSError if `out` cannot be written.
     """
 
     def __init__(
@@ -78,18 +78,18 @@ class IdWriter:
         self._file: BinaryIO | None = None
         self._room = 0
         self.documents = 0
-        """How many documents the ids are of; the caller counts them."""
+        """Number of documents; the caller counts them."""
         self.n_ids = 0
         self.files: list[Path] = []
-        """What was written, once the `with` block has ended."""
+        """The result, after the `with` block has ended."""
         targets = self._names(0) if shard_ids else [self._out, *self._sidecars(self._out)]
         for target in targets:
             self._check(target)
-        # The name that the caller gave comes first: messages show it.
+        # The caller's own spelling of the name comes first, because messages show it.
         self._targets = targets if shard_ids else [os.fspath(out), *targets]
 
     def reads(self, path: str) -> None:
-        """Note a file that the ids are made from; SameFileError if a file that is written would replace it."""
+        """Register an input file; SameFileError if an output file would replace it."""
         self._sources.append(path)
         files.refuse_inputs(self._targets, [path])
 
@@ -114,7 +114,7 @@ class IdWriter:
                 part = part[self._file.write(part) :]
 
     def _names(self, number: int) -> list[str]:
-        """Return the names of a shard, of its sidecars, and of the list of all shards."""
+        """Return the names of a shard, of its sidecar, and of the list of all shards."""
         stem, suffix = os.path.splitext(self._out)
         shard = f"{stem}-{number:05}{suffix}"
         return [shard, *self._sidecars(shard), self._out + ".json"]
@@ -192,7 +192,7 @@ class IdWriter:
                     os.unlink(aside)
 
     def _finish(self) -> None:
-        if not self._counts:  # a file of no ids is written too
+        if not self._counts:  # without ids, an empty file is written
             self._next_file()
         self._end_file()
         if self._shard_bytes:
@@ -216,5 +216,5 @@ def _take_name(aside: str, target: str, *, overwrite: bool) -> None:
 
 
 def dtype_of(n_ids: int) -> str:
-    """Return the narrower of "uint16" and "uint32" that holds every id of a tokenizer."""
+    """Return "uint16" if it can hold every id of a tokenizer, else "uint32"."""
     return "uint16" if n_ids <= 1 << 16 else "uint32"

@@ -1,4 +1,4 @@
-"""Reads the texts of JSON lines: by the core, and by Python's json the lines that the core leaves."""
+"""Reads the texts of JSON lines in the core; lines that the core does not handle are read by Python's json."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tokkit._core.text import json_texts
 from tokkit.corpus import records
 
 Texts = tuple[bytes, NDArray[np.int64]]
-"""Texts joined, and where each ends."""
+"""Joined texts, and the end of each."""
 
 
 def texts_of(
     chunks: Iterable[bytes], name: str, field: str, errors: str, utf8: Callable[[object, str], bytes]
 ) -> Iterator[Texts]:
-    """Yield the texts of a file of JSON lines that comes in chunks; empty lines have none.
+    """Yield the texts of a file of JSON lines that is read in chunks; empty lines are skipped.
 
-    `utf8` turns a text that Python's json has read into bytes, and its place is named in errors: a line that is not
-    JSON or has no text in the field is a CorpusError.
+    `utf8` converts a text from Python's json to bytes; its second argument names the place, for errors. CorpusError for
+    a line that is not JSON or has no text in the field.
     """
     key = _encoded(field)
     number = 0
@@ -52,7 +52,7 @@ def texts_of(
 def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, int, int]]:
     """Yield (head, data, at, stop): a line that began in an earlier chunk, if any, and the lines data[at:stop].
 
-    So no chunk is copied as a whole. A byte-order mark at the start is left out.
+    This avoids copying whole chunks. A byte-order mark at the start is left out.
     """
     carried: list[bytes] = []
     for chunk in _without_mark(chunks):
@@ -83,7 +83,7 @@ def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _encoded(field: str) -> bytes | None:
     try:
         return field.encode()
-    except UnicodeEncodeError:  # a lone surrogate, which JSON may have by an escape
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can have as an escape
         return None
 
 

@@ -1,4 +1,4 @@
-"""The files of a corpus: what paths, globs and folders name, and their decompressed bytes."""
+"""Finds the files that paths, globs and folders name, and opens them decompressed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 TABLES = (".json", ".csv", ".tsv", ".parquet", ".arrow")
 TEXTS = (".txt", ".md", ".rst", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")
-"""Suffixes of the files that are read of a folder, compressed or not; a .json file there may be anything."""
+"""Suffixes of files in folders that are read, compressed or not; .json files are not, they may hold anything."""
 _COMPRESSION = re.compile(r"\.(gz|bz2|xz|zst)\Z")
 _NOT_TEXT = (".parquet", ".arrow")
 _ARCHIVES = (".tar", ".tgz", ".tbz", ".tbz2", ".txz", ".zip")
 
 
 def files_of(paths: Iterable[Path]) -> list[str]:
-    """Return the files that paths, globs and folders name; those of a folder are found at any depth, and sorted."""
+    """Return the files that paths, globs and folders name; folders are searched at any depth, and sorted."""
     found: list[str] = []
     for given in paths:
         if isinstance(given, str) and remote.is_url(given):
@@ -44,7 +44,10 @@ def _walk(folder: str) -> list[str]:
     if not chosen:
         seen = sorted({suffix_of(path) or "no suffix" for path in files})
         what = f"only files of {', '.join(map(repr, seen[:8]))}" if seen else "no files"
-        raise CorpusError(f"{input_name(folder)} is a folder with {what}; of a folder, {', '.join(TEXTS)} are read")
+        raise CorpusError(
+            f"{input_name(folder)} is a folder with {what}; in a folder, files with these suffixes are read: "
+            f"{', '.join(TEXTS)}"
+        )
     return chosen
 
 
@@ -53,7 +56,7 @@ def _is_text(path: str) -> bool:
 
 
 def suffix_of(path: str) -> str:
-    """Return the suffix of a file's name in lower case, that of what is compressed where it is.
+    """Return the suffix of a file's name in lower case, without the suffix of a compression.
 
     >>> suffix_of("a/b.TXT.gz")
     '.txt'
@@ -62,7 +65,7 @@ def suffix_of(path: str) -> str:
 
 
 def expand(paths: Iterable[Path]) -> list[str]:
-    """Return the files that paths and globs name, those of a glob sorted; CorpusError if there is none."""
+    """Return the files that paths and globs name, those of a glob sorted; CorpusError if there are none."""
     found: list[str] = []
     for given in paths:
         if not isinstance(given, (str, bytes, os.PathLike)):
@@ -88,7 +91,7 @@ def expand(paths: Iterable[Path]) -> list[str]:
 
 
 def matches(path: str) -> list[str]:
-    """Return the path, there or not, or the files that it matches if it is a glob, sorted."""
+    """Return the sorted files that match, if the path is a glob; else the path, existing or not."""
     if remote.is_url(path):
         return remote.files(path, _is_text)
     if path == "-" or os.path.lexists(path) or not _is_pattern(path):
@@ -100,7 +103,7 @@ def one(path: Path) -> str:
     """Return the one file that a path or a glob names; OptionError for several."""
     found = expand([path])
     if len(found) > 1:
-        raise OptionError(f"{input_name(os.fsdecode(path))} names {len(found)} files, where one was expected")
+        raise OptionError(f"{input_name(os.fsdecode(path))} names {len(found)} files; it must name one")
     return found[0]
 
 
@@ -109,17 +112,17 @@ def _is_pattern(path: str) -> bool:
 
 
 def input_name(path: str) -> str:
-    """Return what an input is called in a message: its path, or standard input."""
+    """Return the name of an input for messages: its path, or "standard input"."""
     return "standard input" if path == "-" else show(path)
 
 
 def holds_records(path: str) -> bool:
-    """Tell by its name whether a file holds records, JSON lines, and no plain text."""
+    """Return whether a file's name says that it holds JSON lines, not plain text."""
     return suffix_of(path) in (".jsonl", ".ndjson")
 
 
 def size_of(path: str) -> int:
-    """Return the bytes of a regular file, 0 if reading alone would tell."""
+    """Return the size of a regular file in bytes, 0 if it is unknown without reading."""
     if remote.is_url(path):
         return remote.size(path)
     with contextlib.suppress(OSError):
@@ -130,7 +133,7 @@ def size_of(path: str) -> int:
 
 @contextlib.contextmanager
 def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
-    """Open a file for its decompressed bytes; also return what tells how many bytes of the file were read."""
+    """Open a file for its decompressed bytes; also return a function for the number of bytes read from the file."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:  # None: the process was started without it
             raise CorpusError("standard input is closed")
@@ -142,7 +145,7 @@ def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[Bina
     if suffix in _NOT_TEXT and not binary:
         raise CorpusError(f"{name}: {suffix} files cannot be read; give text or jsonl, plain or compressed")
     try:
-        # Closed below, after what decompresses it.
+        # Closed below, after its decompressor.
         raw = remote.opened(path) if remote.is_url(path) else open(path, "rb", buffering=0)  # noqa: SIM115
     except OSError as error:
         raise CorpusError(f"{name} cannot be read: {error.strerror}") from None

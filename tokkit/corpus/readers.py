@@ -1,4 +1,4 @@
-"""Reads documents as blocks of UTF-8: of files, tables, stdin, iterators and data frames."""
+"""Reads documents from files, tables, stdin, iterators and data frames, as blocks of UTF-8."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ InputErrors = Literal["strict", "replace", "ignore"]
 UNITS = ("line", "paragraph", "file")
 INPUT_ERRORS = ("strict", "replace", "ignore")
 LOOKED_AT = 8
-"""Texts of an iterator that are looked at, whether they are the names of files."""
+"""Number of first texts of an iterator that are checked for being names of files by mistake."""
 LOOKED_BACK = 1 << 14
-"""Bytes at the end of a block in which the last paragraph's end is looked for first."""
+"""Bytes at the end of a block in which the end of the last paragraph is searched for first."""
 BLOCK_BYTES = 1 << 20
-"""Approximate bytes of a block; 4 MiB is not faster, and takes 10 MiB more memory a thread."""
+"""Approximate bytes of a block; 4 MiB is not faster, and takes 10 MiB more memory per thread."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole documents. With the unit "line" each line is one; with "item", `ends` (packed int64) has their ends.
+    """Whole documents. With the unit "line", each line is one; with "item", `ends` (packed int64) has their ends.
 
-    `data` is the file's UTF-8, not yet validated but for the unit "item"; `name` and `offset`, in bytes after
-    decompression, are its place.
+    `data` is UTF-8, validated only for the unit "item"; `name` and `offset` (in bytes after decompression) say where it
+    comes from.
     """
 
     data: bytes
@@ -54,7 +54,7 @@ class Block:
         return [int(end) for end in self._ends()]
 
     def packed_ends(self) -> bytes | None:
-        """Return the same as packed int64; None if each line is a document, which the core sees for itself."""
+        """Return the ends as packed int64; None if each line is a document, because the core finds line ends itself."""
         return self.ends if self.unit == "line" or self.ends is not None else self._ends().tobytes()
 
     def texts(self) -> list[bytes]:
@@ -121,7 +121,7 @@ class Corpus:
         self.done = 0
         """Bytes of the files read so far."""
         self.total = 0
-        """Bytes of all files, 0 if that cannot be known."""
+        """Bytes of all files, 0 if unknown."""
         self._paths: list[str] | None = None
         self._texts: Iterable[object] = ()
         if isinstance(source, (str, bytes, os.PathLike)):
@@ -173,7 +173,7 @@ class Corpus:
                     yield Block(data, self.unit, name, offset)
 
     def _items(self, texts: Iterable[tuple[int, object]], name: str, place: str) -> Iterator[Block]:
-        """Pack texts, each with its number, which is after `name` and `place` in messages."""
+        """Pack numbered texts into blocks; messages name a text by `name`, `place` and its number."""
         parts: list[bytes] = []
         size = 0
         for number, text in texts:
@@ -231,12 +231,14 @@ def read_errors(name: str) -> Iterator[None]:
         raise CorpusError(f"{name} ends early: the compressed file was cut") from None
     except (MemoryError, CorpusError, OptionError):
         raise
-    except Exception as error:  # zlib.error and lzma.LZMAError share no base below it, and need imports to name
+    except (
+        Exception
+    ) as error:  # zlib.error and lzma.LZMAError have no other common base class, and naming them needs imports
         raise CorpusError(f"{name} cannot be read: {error}") from None
 
 
 def _cut(chunks: Iterable[bytes], unit: str) -> Iterator[tuple[bytes, int]]:
-    """Join chunks to blocks of whole documents, without a byte-order mark; yield each with its offset."""
+    """Join chunks to blocks of whole documents, without a byte-order mark; yield (offset, block)."""
     parts: list[bytes] = []
     size = offset = 0
     enough = sys.maxsize if unit == "file" else BLOCK_BYTES
@@ -250,14 +252,14 @@ def _cut(chunks: Iterable[bytes], unit: str) -> Iterator[tuple[bytes, int]]:
             yield _without_mark(data, offset)
         offset += len(data)
         parts, size = rest, size - len(data)
-        # A document longer than a block is looked through again only when it has doubled, so in linear time.
+        # A document longer than a block is searched again only when its size has doubled, so the time is linear.
         enough = BLOCK_BYTES if data else 2 * size
     if size:
         yield _without_mark(b"".join(parts), offset)
 
 
 def _cut_lines(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
-    """Return the bytes up to the last line end in these, and what follows it."""
+    """Return the bytes up to the last line end, and the bytes after it."""
     for k in range(len(parts) - 1, -1, -1):
         end = parts[k].rfind(b"\n") + 1
         if end == len(parts[k]):
@@ -268,9 +270,9 @@ def _cut_lines(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
 
 
 def _cut_paragraphs(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
-    """Return the bytes up to the last place where a paragraph ends surely, and what follows it."""
+    """Return the bytes up to the last certain end of a paragraph, and the bytes after it."""
     size = LOOKED_BACK
-    while True:  # from the end on, mostly not far
+    while True:  # backwards from the end, usually not far
         last = parts[-1]
         ends = np.frombuffer(paragraph_ends(last[-size:]), dtype=np.int64)
         if len(ends):

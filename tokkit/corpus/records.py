@@ -1,4 +1,4 @@
-"""Texts of records: the lines of .jsonl, tables in files, data frames, and rows of mappings."""
+"""Extracts texts from records: lines of .jsonl, tables in files, data frames, and rows of mappings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _json(data: bytes, place: str, errors: str) -> Any:
     except UnicodeDecodeError as error:
         what = "of the line" if ", line " in place else "of the file"
         raise CorpusError(f"{place}: byte {error.start} {what} is not UTF-8") from None
-    except json.JSONDecodeError as error:  # whose line is 1 where one line is read
+    except json.JSONDecodeError as error:  # its line is 1 if a single line is parsed
         line = f", line {error.lineno}" if ", line " not in place else ""
         raise CorpusError(f"{place}{line}, column {error.colno}: not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
@@ -33,7 +33,7 @@ def _json(data: bytes, place: str, errors: str) -> Any:
 
 
 def text_of(record: object, field: str, place: str) -> str:
-    """Return the text of a record; CorpusError names the fields that it has if it has no such text."""
+    """Return the text in a field of a record; CorpusError, with the fields that exist, if there is none."""
     text = record.get(field) if isinstance(record, Mapping) else None
     if isinstance(text, str):
         return text
@@ -62,8 +62,8 @@ def _of_column(values: Iterable[object], name: str, field: str) -> Iterator[tupl
 def _of_array(array: object, name: str, field: str) -> Iterator[tuple[int, str]]:
     if not isinstance(array, list):
         raise CorpusError(
-            f"{name} holds a JSON {'object' if isinstance(array, dict) else 'value'}; a corpus in a .json file is an "
-            "array of texts or of records, and one with a record on each line is a .jsonl file"
+            f"{name} holds a JSON {'object' if isinstance(array, dict) else 'value'}; a .json file must hold an array "
+            "of texts or records, and a file with one record per line must end in .jsonl"
         )
     for number, item in enumerate(array, 1):
         yield number, item if isinstance(item, str) else text_of(item, field, f"{name}, record {number}")
@@ -86,7 +86,7 @@ def _of_columns(stream: BinaryIO, path: str, suffix: str, name: str, field: str)
 
 
 def _of_arrow(stream: BinaryIO, name: str, field: str) -> Iterator[object]:
-    """Read a file of Arrow's IPC, or a stream of it, which the datasets library writes."""
+    """Read a file in Arrow's IPC file format, or in the stream format, which the datasets library writes."""
     from pyarrow import ipc
 
     magic = b"ARROW1"
@@ -117,7 +117,7 @@ def _of_csv(stream: BinaryIO, suffix: str, name: str, field: str) -> Iterator[ob
     from pyarrow import csv
 
     parsing = csv.ParseOptions(delimiter="\t" if suffix == ".tsv" else ",", newlines_in_values=True)
-    # Bytes, because what is not UTF-8 is the concern of input_errors.
+    # Bytes, because input_errors decides what happens to invalid UTF-8.
     types = csv.ConvertOptions(column_types={field: pyarrow.binary()}, check_utf8=False)
     with csv.open_csv(stream, parse_options=parsing, convert_options=types) as reader:
         _check_field(field, reader.schema.names, name)
@@ -133,7 +133,7 @@ def _check_field(field: str, names: Iterable[object], name: str) -> None:
 def of_frame(source: object, field: str) -> Iterable[object] | None:
     """Return the texts of a data frame (pandas, polars), a pyarrow Table or a Dataset; None for anything else."""
     frame = cast(Any, source)
-    names = getattr(frame, "column_names", None)  # of a Dataset that streams it may be None: its rows are mappings
+    names = getattr(frame, "column_names", None)  # None for some streaming Datasets, whose rows are mappings
     if names is not None:
         _check_field(field, names, f"the {type(source).__name__}")
         if hasattr(frame, "to_batches"):
@@ -147,7 +147,7 @@ def of_frame(source: object, field: str) -> Iterable[object] | None:
 
 
 def check_not_paths(first: list[object]) -> None:
-    """Raise CorpusError if all of these texts are names of files: those of an iterator would be taken for the text."""
+    """Raise CorpusError if all these texts are names of files: an iterator's items are texts, not paths."""
     if first and all(isinstance(text, os.PathLike) or _names_a_file(text) for text in first):
         raise CorpusError(
             f"the texts are names of files, such as {os.fspath(cast(str, first[0]))!r:.200}; give the files as a list, "

@@ -1,4 +1,4 @@
-"""Files of object stores and other systems by their URLs, as s3://bucket/part.jsonl: what fsspec reads."""
+"""Reads files by URLs that fsspec supports, such as s3://bucket/part.jsonl."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]+(?:::[a-z][a-z0-9+.-]+)*://", re.IGNORECASE
 
 
 def is_url(path: str) -> bool:
-    """Tell whether a path is a URL, and not the name of a file here.
+    """Return whether a path is a URL, not the name of a local file.
 
     >>> is_url("s3://bucket/a.txt"), is_url("a.txt")
     (True, False)
@@ -30,12 +30,12 @@ def _system(url: str) -> tuple[Any, str]:
         raise OptionError(f"{show(url)}: URLs are read by fsspec: pip install 'pytokkit[data]'") from None
     try:
         return cast("tuple[Any, str]", fsspec.core.url_to_fs(url))
-    except (ValueError, ImportError) as error:  # a protocol that it does not know, or whose package is not there
+    except (ValueError, ImportError) as error:  # an unknown protocol, or a missing package
         raise OptionError(f"{show(url)} cannot be read: {error}") from None
 
 
 def files(url: str, is_text: Callable[[str], bool]) -> list[str]:
-    """Return the URLs of the files that a URL, a glob or a folder names, sorted; of a folder those that are text."""
+    """Return the sorted URLs of the files that a URL, a glob or a folder names; in a folder, only text files."""
     system, path = _system(url)
     try:
         if re.search("[*?[]", path):
@@ -52,13 +52,13 @@ def files(url: str, is_text: Callable[[str], bool]) -> list[str]:
 
 
 def size(url: str) -> int:
-    """Return the bytes of a file, 0 if they are not known."""
+    """Return the size of a file in bytes, 0 if it is unknown."""
     system, path = _system(url)
     return int(system.info(path).get("size") or 0)
 
 
 def state(url: str) -> str:
-    """Return what is another once the file has changed."""
+    """Return a value that changes whenever the file changes."""
     system, path = _system(url)
     return str(system.ukey(path))
 

@@ -1,4 +1,4 @@
-"""Shards that are worked on one by one: what tells them apart, and whether one has changed."""
+"""Identifies the shards of a corpus, and detects whether one has changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEY_CHARACTERS = 12
 
 
 def keys(shard: str, how: Mapping[str, Any]) -> tuple[str, str]:
-    """Return a hash of a shard's path and of what is done with it, and one of the state that the shard is in."""
+    """Return a hash of a shard's path and the job's options, and a hash of the shard's current state."""
     if remote.is_url(shard):
         return key([shard, how]), key(remote.state(shard))
     status = os.stat(shard)
@@ -24,12 +24,12 @@ def keys(shard: str, how: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def key(value: object) -> str:
-    """Return a hash of what JSON can say."""
+    """Return a hash of a value that JSON can represent."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
 
 
 def refuse_repeats(given: Sequence[str]) -> None:
-    """Raise CorpusError for a file that is given twice, perhaps by another name."""
+    """Raise CorpusError for a file that is given twice, even under different names."""
     seen: dict[str, str] = {}
     for path in given:
         real = os.path.realpath(path)

@@ -1,4 +1,4 @@
-"""Puts the results of threads in order: whichever is ready first, they are written by their numbers."""
+"""Writes the results of threads in the order of their numbers, whichever is ready first."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 PAUSE = 0.001
-"""Seconds after which a thread that is too far ahead looks again whether it may go on."""
+"""Seconds after which a thread that is too far ahead checks again whether it may continue."""
 
 
 class Turns:
-    """Hands the results of threads to `write` in the order of their numbers; `keep` copies one that must wait.
+    """Passes the results of threads to `write` in the order of their numbers; `keep` copies one that must wait.
 
-    An interrupt may reach the main thread anywhere. `with` on a plain lock leaves it free then; a Condition would stay
-    locked for ever if it came while the lock was being taken. So a thread that is too far ahead looks again and again.
+    An interrupt may reach the main thread anywhere. `with` on a plain lock always releases it; a Condition would stay
+    locked forever if the interrupt came while it is acquired. Therefore a thread that is too far ahead polls.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class Turns:
         self._stopped = False
 
     def put(self, number: int, result: Any) -> bool:
-        """Write a result, or leave it for the thread whose turn comes before; return whether to go on."""
+        """Write a result, or leave it for the thread whose turn comes first; return whether to continue."""
         while number - self._turn > self._max_ahead and not self._stopped:
             time.sleep(PAUSE)
         with self._lock:
@@ -37,7 +37,7 @@ class Turns:
             if number != self._turn:
                 self._waiting[number] = result if self._keep is None else self._keep(result)
                 return True
-        # It is the turn of this thread alone until the turn moves on.
+        # Only this thread has the turn until `turn` advances.
         while result is not None:
             self._write(result)
             with self._lock:
@@ -46,5 +46,5 @@ class Turns:
         return True
 
     def stop(self) -> None:
-        """Make `put` return False in all threads, also in those that wait."""
+        """Make `put` return False in all threads, including waiting ones."""
         self._stopped = True

@@ -1,4 +1,4 @@
-"""Decompresses .zst files, also those of several frames, and finds those that were cut."""
+"""Decompresses .zst files, including those with several frames, and detects truncated ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ READ_BYTES = 1 << 17
 
 
 class ZstandardStream(io.RawIOBase):
-    """The decompressed bytes of a stream; EOFError if it ends within a frame."""
+    """The decompressed bytes of a stream; EOFError if it ends inside a frame."""
 
     def __init__(self, raw: BinaryIO, name: str) -> None:
         try:
@@ -20,11 +20,11 @@ class ZstandardStream(io.RawIOBase):
             raise OptionError(f"{name}: .zst files are read by zstandard: pip install 'pytokkit[data]'") from None
         self._raw, self._new = raw, zstandard.ZstdDecompressor().decompressobj
         self._frame: Any = None
-        self._given = b""  # compressed bytes that were read and not decompressed yet
+        self._given = b""  # compressed bytes that were read, but not decompressed yet
         self._made = memoryview(b"")
 
     def readable(self) -> bool:
-        """Return True: it is for reading."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:
@@ -34,7 +34,7 @@ class ZstandardStream(io.RawIOBase):
             self._given = b""
             if not data:
                 if self._frame is not None:
-                    raise EOFError("the compressed file was cut")
+                    raise EOFError("the compressed file is truncated")
                 return 0
             if self._frame is None:
                 self._frame = self._new()

@@ -1,4 +1,4 @@
-"""The base class of all decoders: a rule for a list of tokens, and `decode` from it."""
+"""The base class of all decoders."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Decoder(abc.ABC):
 
 
 def change_each(tokens: Iterable[str], change: Callable[[str], str]) -> list[str]:
-    """Apply `change` to all tokens, joined by NUL, in one call; it must not change, make or match across NUL.
+    """Apply `change` to all tokens in one call, joined by NUL; it must not change or make NUL, or match across it.
 
-    One call for a list costs a small part of the calls for each token.
+    One call for the list costs much less than one call per token.
     """
     tokens = tokens if isinstance(tokens, list) else list(tokens)
     joined = _MARK.join(tokens)
@@ -48,7 +48,7 @@ def replace_each(tokens: Iterable[str], old: str, new: str) -> list[str]:
 
 
 def check_replaced(text: str, old: str, new: str) -> None:
-    """Raise CorpusError if replacing makes more of a text than the limit grown_bytes allows."""
+    """Raise CorpusError if replacing makes a text longer than the limit grown_bytes allows."""
     if len(new) > 1:
         limits.check_grown(len(text) + text.count(old) * (len(new) - len(old)), len(text), "the decoder Replace")
 

@@ -10,7 +10,7 @@ from tokkit.decoders.base import Decoder, check_text, replace_each
 
 @dataclass(frozen=True, slots=True)
 class BPE(Decoder):
-    """Replaces each `suffix` with a space, and removes that of the last token.
+    """Replaces each `suffix` with a space; in the last token, it is removed.
 
     >>> BPE().decode(["hel", "lo</w>", "world</w>"])
     'hello world'

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tokkit.decoders.base import Decoder
 
-# tokenizers reads the digits as a number, and a number may have a plus.
+# tokenizers parses the digits as a number, which may have a plus sign.
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
 
 
@@ -23,7 +23,7 @@ def byte_of(token: str) -> int | None:
 
 
 def text_of(run: bytes | bytearray) -> list[str]:
-    """Return a run of bytes as one token, or as one U+FFFD a byte if the run is invalid UTF-8."""
+    """Return a run of bytes as one token, or as one U+FFFD per byte if the run is invalid UTF-8."""
     try:
         return [run.decode("utf-8")]
     except UnicodeDecodeError:
@@ -39,7 +39,7 @@ class ByteFallback(Decoder):
     """
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens, each run of bytes as one token or as one U+FFFD a byte."""
+        """Return the tokens, with each run of bytes as one token or as one U+FFFD per byte."""
         tokens = tokens if isinstance(tokens, list) else list(tokens)
         if not any(token.startswith("<0x") for token in tokens):
             return tokens

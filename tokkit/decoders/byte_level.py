@@ -10,8 +10,8 @@ from tokkit.definition import check_flag
 
 _PRINTABLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
 _HIDDEN = [byte for byte in range(256) if byte not in _PRINTABLE]
-# Code point of a byte's symbol → code point of the byte's Latin-1 character. Those that are not symbols go where
-# Latin-1 does not reach, so that encoding fails: a soft hyphen, say, would pass for the byte 0xAD.
+# Code point of a byte's symbol → code point of the byte's Latin-1 character. Code points that are not symbols map to
+# some outside of Latin-1, so that encoding fails; else a soft hyphen, for example, would count as the byte 0xAD.
 _BYTES = {byte if byte in _PRINTABLE else 0x100 + _HIDDEN.index(byte): byte for byte in range(256)}
 _BYTES |= dict.fromkeys(_HIDDEN, 0xFFFF)
 
@@ -48,7 +48,7 @@ class ByteLevel(Decoder):
         """Return one token, the text; invalid UTF-8 becomes U+FFFD as in bytes.decode."""
         tokens = tokens if isinstance(tokens, list) else list(tokens)
         joined = "".join(tokens)
-        try:  # all tokens at once where none has a character that is not a symbol
+        try:  # all tokens at once, if all characters are symbols
             data = joined.translate(_BYTES).encode("latin-1")
         except UnicodeEncodeError:
             data = b"".join(map(bytes_of, tokens))

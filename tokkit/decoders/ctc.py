@@ -1,4 +1,4 @@
-"""Decoder for the output of speech models, one token a frame."""
+"""Decoder for the output of speech models (CTC), one token per frame."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ class CTC(Decoder):
 
     def text_of(self, token: str) -> str:
         """Return a token without pads, and with `cleanup` cleaned up and with spaces."""
-        # "" as a pad or a delimiter: Python and tokenizers both find it between all characters.
+        # An empty pad or delimiter matches between all characters, in Python as in tokenizers.
         token = token.replace(self.pad_token, "")
         return clean(token).replace(self.word_delimiter_token, " ") if self.cleanup else token

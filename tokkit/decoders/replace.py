@@ -15,7 +15,7 @@ from tokkit.unicode_regex.matching import checked_pattern, matches
 class Replace(Decoder):
     """Replaces each match of `pattern`, {"String": text} or {"Regex": pattern}, with `content`, taken literally.
 
-    A pattern is in the syntax that Oniguruma and the `regex` package read alike (formats/oniguruma.py checks files).
+    Patterns use the syntax that Oniguruma and the `regex` package share (formats/oniguruma.py checks files).
 
     >>> Replace({"String": "▁"}, " ").decode(["▁a", "▁b"])
     ' a b'
@@ -30,7 +30,7 @@ class Replace(Decoder):
 
     @property
     def literal(self) -> str | None:
-        """The text that is replaced; None for a regular expression."""
+        """The literal text to replace; None for a regular expression."""
         return self.pattern.get("String")
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
@@ -43,7 +43,7 @@ class Replace(Decoder):
 
     def replace(self, text: str) -> str:
         """Return `text` with its matches replaced."""
-        if not text:  # nothing to look at, and so not even the empty pattern matches
+        if not text:  # not even an empty pattern matches an empty token
             return text
         if self.literal is not None:
             check_replaced(text, self.literal, self.content)

@@ -66,7 +66,7 @@ class SentencePiece:
         return self._detokenizer.decode_bytes([id_])
 
     def spellings(self) -> tuple[list[bytes], dict[int, bytes]] | None:
-        """Return the bytes that each id adds to a text, and those of ids that add others at its start.
+        """Return the bytes that each id adds to a text, and those for ids that add different bytes at its start.
 
         Control and unknown pieces have b"". None with a denormalizer, which looks at the complete text.
         """
@@ -85,7 +85,7 @@ class SentencePiece:
         return made[self._leading(ids) :]
 
     def _leading(self, ids: Iterable[int]) -> int:
-        """Return the number of bytes at the start of the joined texts that are dropped as spaces."""
+        """Return the number of bytes of spaces that are dropped at the start of the joined texts."""
         gone = 0
         for id_ in ids:
             if id_ in self._spaced:
@@ -105,7 +105,7 @@ class SentencePiece:
         ids = ids if isinstance(ids, list) else list(ids)
         errors = _EACH_BYTE if errors == "replace" else errors
         joined = self.decode_bytes(ids)
-        # Bytes on both sides of a piece that is not seen are of two characters.
+        # Bytes on both sides of an invisible piece belong to different characters.
         if self._model.byte_fallback and not self._invisible.isdisjoint(ids):
             gone = self._detokenizer.lengths[ids].sum() - len(joined)
             ends = np.cumsum(self._detokenizer.lengths[ids]) - gone
@@ -145,7 +145,7 @@ class SentencePieceStream:
     """
 
     def __init__(self, decoder: SentencePiece, errors: str, unknown: Callable[[object], Exception]) -> None:
-        """`unknown` makes the error for an id without a token."""
+        """Start a stream; `unknown` makes the error for an id without a token."""
         self._whole, self._errors, self._unknown = decoder, errors, unknown
         self._begin()
 

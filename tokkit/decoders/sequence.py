@@ -38,7 +38,7 @@ class Sequence(Decoder):
 
 
 def flat(decoder: Decoder) -> Iterator[Decoder]:
-    """Yield the decoders that run in order, those of sequences within sequences too."""
+    """Yield the decoders in the order in which they run, including those of nested sequences."""
     if isinstance(decoder, Sequence):
         for part in decoder.decoders:
             yield from flat(part)

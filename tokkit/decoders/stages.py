@@ -1,8 +1,8 @@
-"""Streaming forms of the decoders: the text that is certain before all tokens have come.
+"""Streaming forms of the decoders, which return text as soon as later tokens cannot change it.
 
-Before the tokens are joined (by Fuse, ByteLevel, or the end of the chain) a stage takes one token after another; after
-that it takes the one token that is left, part by part. A stage returns what later tokens cannot change, and holds the
-rest back; a decoder without a stage of its own holds everything until the end.
+Before the tokens are joined (by Fuse, ByteLevel, or the end of the chain), a stage takes one token after another; after
+that, it takes the single joined token part by part. A stage returns what later tokens cannot change, and holds the rest
+back; a decoder without its own stage holds everything until the end.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from tokkit.decoders.wordpiece import WordPiece
 
 
 class Stage(abc.ABC):
-    """Takes a token, or a part of one; gives tokens, or parts."""
+    """Takes a token (or a part of the joined token), and returns tokens (or parts) that are now certain."""
 
     @abc.abstractmethod
     def push(self, text: str) -> Iterable[str]:
-        """Return what is now certain."""
+        """Take a token or part; return what is now certain."""
 
     def finish(self) -> Iterable[str]:
         """Return what was held back."""
@@ -57,7 +57,7 @@ def of_tokens(decoder: Decoder) -> Stage:
 
 
 def of_text(decoder: Decoder) -> Stage | None:
-    """Return a new stage of a decoder that sees one token, part by part; None if it has to see it whole."""
+    """Return a new stage of a decoder that sees the joined token part by part; None if it must see it whole."""
     match decoder:
         case Metaspace():
             return Same(lambda text: text.replace(decoder.replacement, decoder.in_first))
@@ -73,7 +73,7 @@ def of_text(decoder: Decoder) -> Stage | None:
 
 
 class Same(Stage):
-    """Changes every part in the same way, at once."""
+    """Changes every part in the same way, without holding anything back."""
 
     def __init__(self, change: Callable[[str], str] = str) -> None:
         self.change = change
@@ -83,7 +83,7 @@ class Same(Stage):
 
 
 class Each(Stage):
-    """Changes every token at once; the first token may be treated differently."""
+    """Changes every token without holding it back; the first token may be treated differently."""
 
     def __init__(self, decoder: Decoder, *, first_differs: bool = False) -> None:
         self.decoder, self.first_differs, self.begun = decoder, first_differs, False
@@ -95,7 +95,7 @@ class Each(Stage):
 
 
 class Suffixes(Stage):
-    """Holds a token with a suffix until it is known whether it is the last."""
+    """Holds a token with a suffix back until it is known whether it is the last one."""
 
     def __init__(self, decoder: BPE) -> None:
         self.decoder = decoder
@@ -124,7 +124,7 @@ class Repeats(Stage):
 
 
 class ByteRuns(Stage):
-    """Holds a run of byte tokens to its end: one invalid byte anywhere in it makes all of it U+FFFD."""
+    """Holds a run of byte tokens back to its end: one invalid byte anywhere makes the whole run U+FFFD."""
 
     def __init__(self) -> None:
         self.run = bytearray()
@@ -143,7 +143,7 @@ class ByteRuns(Stage):
 
 
 class Bytes(Stage):
-    """Holds the bytes of an incomplete character."""
+    """Holds the bytes of an incomplete character back."""
 
     def __init__(self) -> None:
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -156,7 +156,7 @@ class Bytes(Stage):
 
 
 class Hold(Stage):
-    """Holds everything."""
+    """Holds everything back until the end."""
 
     def __init__(self, decoder: Decoder, *, joined: bool = False) -> None:
         self.decoder, self.joined = decoder, joined
@@ -172,7 +172,7 @@ class Hold(Stage):
 
 
 class Literal(Stage):
-    """Replaces a literal text; holds an end that may be the beginning of one."""
+    """Replaces a literal text; holds back an end that may be the beginning of a match."""
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
@@ -192,7 +192,7 @@ class Literal(Stage):
 
 
 class Ends(Stage):
-    """Strips either end; holds what may be the right one."""
+    """Strips both ends; holds back what may be at the right end."""
 
     def __init__(self, decoder: Strip) -> None:
         self.content, self.stop = decoder.content, decoder.stop
@@ -201,7 +201,7 @@ class Ends(Stage):
 
     def push(self, text: str) -> Iterable[str]:  # noqa: D102
         n = min(self.left, len(text) - len(text.lstrip(self.content)))
-        if text:  # the left end is past where this is not all content
+        if text:  # some text remains, so the left end is done
             self.left = self.left - n if n == len(text) else 0
         text = self.held + text[n:]
         n = min(self.stop, len(text) - len(text.rstrip(self.content)))

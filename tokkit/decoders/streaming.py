@@ -28,7 +28,7 @@ class DecodeStream:
         return self._decoder.decode(self._token_bytes(id_))
 
     def flush(self) -> str:
-        """Return what is held back, and begin anew."""
+        """Return what is held back, and start a new sequence."""
         try:
             return self._decoder.decode(b"", final=True)
         finally:
@@ -38,9 +38,9 @@ class DecodeStream:
 class ChainStream:
     """Decodes a stream of ids with any decoder. The concatenated results, with `flush()`, equal `decode` of all tokens.
 
-    Text that later tokens can change is held back: an incomplete character, a run of byte tokens up to its end,
-    spaces at an end that is stripped. If that is everything (a regular expression after Fuse), `flush` returns all of
-    it. `token_text` returns the token of an id; if it raises, the stream is unchanged.
+    Text that later tokens can change is held back: an incomplete character, a run of byte tokens up to its end, spaces
+    at an end that is stripped. If that is all text (a regular expression after Fuse), `flush` returns everything.
+    `token_text` returns the token of an id; if it raises, the stream is unchanged.
 
     >>> from tokkit.decoders.byte_fallback import ByteFallback
     >>> stream = ChainStream(ByteFallback(), ["a", "<0xC3>", "<0xA9>"].__getitem__)
@@ -59,7 +59,7 @@ class ChainStream:
         for i, part in enumerate(self._parts):
             stage = stages.of_text(part) if joined else stages.of_tokens(part)
             if stage is None:
-                # Later stages wait too, and must know whether a token is left, because an empty token counts.
+                # Later stages hold text back too, and must get a token even if it is empty, because empty tokens count.
                 return [*made, stages.Hold(Sequence(self._parts[i:]), joined=True)]
             made.append(stage)
             joined = joined or isinstance(part, (Fuse, ByteLevel))
@@ -73,7 +73,7 @@ class ChainStream:
         return "".join(texts)
 
     def flush(self) -> str:
-        """Return what is held back, and begin anew."""
+        """Return what is held back, and start a new sequence."""
         done, self._stages = self._stages, self._begin()
         texts: list[str] = []
         for stage in done:

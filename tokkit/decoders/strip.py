@@ -11,7 +11,7 @@ from tokkit.errors import OptionError
 
 @dataclass(frozen=True, slots=True)
 class Strip(Decoder):
-    """Strips up to `start` of `content` at the left of each token, then up to `stop` at the right.
+    """Strips up to `start` times `content` from the left end of each token, then up to `stop` times from the right.
 
     If both ends need the same character, or a token is shorter than `stop`, tokenizers 0.23 panics; here the token
     becomes empty.

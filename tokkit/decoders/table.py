@@ -1,14 +1,14 @@
-"""Decoding by a table of each token's text, for decoders that treat tokens one by one.
+"""Decodes with a table of each token's text, for decoders that treat tokens one by one.
 
-Most chains decode a token in the same way at each place, except the first or the last of a sequence, so that the bytes
-of every token are computed once. Where this is exact, and why:
+Most chains decode a token in the same way at each position, except the first or the last of a sequence, so the bytes of
+every token are computed once. This is exact in these cases:
 
 - Replace, Strip, Metaspace, WordPiece, BPE and Spaced look at one token, and at most at whether it is the first or
-  the last. They may come in any number and order, up to the first decoder of another kind.
+  the last. Any number of them may come, in any order, before the first other decoder.
 - ByteLevel joins bytes and decodes them with U+FFFD for what is invalid, and so does the table.
-- ByteFallback decodes runs of byte tokens. Text tokens are whole characters, so bytes joined are valid UTF-8 just
-  where each run is; where they are not, the chain itself decodes. An empty text token would end a run and leave no
-  trace in the bytes, so its bytes here are 0xFF, which no valid text has. It must be followed by Fuse or by nothing.
+- ByteFallback decodes runs of byte tokens. Text tokens are whole characters, so the joined bytes are valid UTF-8 if and
+only if each run is; if they are not, the chain itself decodes. An empty text token would end a run without a trace in
+the bytes, so its bytes are 0xFF here, which is never valid. ByteFallback must be the last decoder, or followed by Fuse.
 - Fuse and ByteLevel leave one token; the decoders after them run on the text.
 
 Any other chain (CTC, or tokens looked at after ByteFallback) has no table: `build` returns None.
@@ -41,7 +41,7 @@ NEVER = b"\xff"
 
 
 def build(decoder: Decoder, tokens: Sequence[str | None]) -> Table | None:
-    """Return the table of a decoder over `tokens`, the token of each id (None if no token has it), or None.
+    """Return the table of a decoder, None if it has none; `tokens` has the token of each id, or None.
 
     >>> table = build(Metaspace(), ["▁a", "▁b", None, "c"])
     >>> table.decode([0, 1, 3])
@@ -83,7 +83,7 @@ class Table:
         self._errors = "replace" if to_bytes is bytes_of else "strict"
         self._first: dict[int, bytes] | None = {} if any(isinstance(part, FIRST_DIFFERS) for part in head) else None
         self._last: dict[int, bytes] | None = {} if any(isinstance(part, LAST_DIFFERS) for part in head) else None
-        # Each token with others at both sides.
+        # Each token with other tokens on both sides.
         texts = self._texts(["", *("" if token is None else token for token in tokens), ""])[1:-1]
         self.token_bytes = [b"" if token is None else to_bytes(text) for token, text in zip(tokens, texts, strict=True)]
         """The bytes of each token that is neither the first nor the last of a sequence."""
@@ -102,7 +102,7 @@ class Table:
             return self._behind(self._detokenizer.decode(ids))
         ids = ids if isinstance(ids, (list, tuple, np.ndarray)) else list(ids)
         data = self._detokenizer.decode_bytes(ids)  # checks them too
-        if len(ids) < 2:  # first and last in one, or none
+        if len(ids) < 2:  # the only token is both first and last
             return self._by_chain(ids)
         if self._first is not None:
             id_ = int(ids[0])
@@ -117,10 +117,10 @@ class Table:
         return self._behind(text)
 
     def spellings(self) -> tuple[list[bytes], dict[int, bytes]] | None:
-        """Return the bytes that each id adds to a text, and those of ids that add others at its start.
+        """Return the bytes that each id adds to a text, and those for ids that add different bytes at its start.
 
-        None where a token is decoded otherwise at the end of a text, or the text is changed as a whole, except by one
-        character that is taken from its start.
+        None if tokens decode differently at the end of a text, or if the joined text is changed, except for one
+        character that is removed from its start.
         """
         strip = self._tail[0] if len(self._tail) == 1 and isinstance(self._tail[0], Strip) else None
         if self._last is not None or (self._tail and (strip is None or strip.start > 1 or strip.stop)):
@@ -135,7 +135,7 @@ class Table:
         return self.token_bytes, first
 
     def _form(self, forms: dict[int, bytes], id_: int, place: int) -> bytes:
-        """The bytes of a token that is first (place 0) or last (1) of several."""
+        """Return the bytes of a token that is the first (place 0) or the last (1) of several."""
         form = forms.get(id_)
         if form is None:
             token = self._tokens[id_] or ""
@@ -147,7 +147,7 @@ class Table:
         return self._decoder.decode([self._tokens[int(id_)] or "" for id_ in ids])
 
     def _behind(self, text: str) -> str:
-        """Run the decoders that look at the text as a whole."""
+        """Run the decoders that change the joined text."""
         if not self._tail:
             return text
         tokens = [text]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tokkit.decoders.base import Decoder, change_each, check_text
 from tokkit.definition import check_flag
 
-# Replacements of clean-up, in this order, because one may make or break the next.
+# Replacements of the clean-up; the order matters, because one may create or break a match of the next.
 _CLEANED = (
     *((" " + mark, mark) for mark in ".?!,"),
     (" ' ", "'"),
@@ -22,7 +22,7 @@ _CLEANED = (
 
 
 def clean(text: str) -> str:
-    """Return English text without the spaces that splitting put before punctuation and contractions.
+    """Return English text without the spaces before punctuation and contractions that tokenization added.
 
     >>> clean("it 's fine , is n't it ?")
     "it's fine, isn't it?"
@@ -36,7 +36,7 @@ def clean(text: str) -> str:
 class WordPiece(Decoder):
     """Joins tokens with `prefix` to the token before, and puts a space before all others except the first.
 
-    `cleanup` removes spaces before punctuation again, token by token, as in English.
+    `cleanup` removes the spaces before English punctuation again, token by token.
 
     >>> WordPiece().decode(["em", "##bed", "##ding", "##s", "."])
     'embeddings.'
@@ -50,7 +50,7 @@ class WordPiece(Decoder):
         check_flag("cleanup", self.cleanup)
 
     def decode_chain(self, tokens: Iterable[str]) -> list[str]:
-        """Return the tokens without prefix, or with a space in its place."""
+        """Return the tokens without the prefix; other tokens except the first get a space before them."""
         prefix, n = self.prefix, len(self.prefix)
         tokens = list(tokens)
         words = tokens[:1] + [token[n:] if token.startswith(prefix) else " " + token for token in tokens[1:]]

@@ -1,4 +1,4 @@
-"""One text encoded by several tokenizers, and which of their tokens share text."""
+"""Encodes one text with several tokenizers, and aligns their tokens."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def align(text: Text, levels: Mapping[str, Tokenizer]) -> AlignedEncodings:
 class AlignedEncodings:
     """One text at several levels: `aligned[name]` is the `Encoding` of one level; iterating yields names. Immutable.
 
-    Tokens are aligned if they share bytes of the text. Tokens that cover no bytes, and text that a level drops, are
-    aligned with nothing.
+    Tokens are aligned if they share bytes of the text. Tokens that cover no bytes, and text that a level drops, have no
+    aligned tokens.
     """
 
     __slots__ = ("_levels", "_text")
@@ -98,10 +98,10 @@ class AlignedEncodings:
         return found
 
     def _reach(self, of: str, to: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return (first, end) of a range of tokens that contains all that share bytes with each token.
+        """Return, for each token, (first, end) of a range that contains all tokens that share bytes with it.
 
         Spans are nearly always in order, but a normalizer may move text backwards. Therefore the search uses the
-        greatest end so far and the least start to come.
+        maximum of all ends so far and the minimum of all later starts.
         """
         own, other = self._spans(of), self._spans(to)
         ends = np.maximum.accumulate(other[:, 1])
@@ -111,9 +111,9 @@ class AlignedEncodings:
         return first, np.maximum(first, last)
 
     def blocks(self) -> NDArray[np.int64]:
-        """Return the shortest spans of the text whose ends no token of any level crosses: int64, (n, 2).
+        """Return the shortest spans of the text that no token of any level crosses: int64, (n, 2).
 
-        (start, end) in bytes of the text's UTF-8, in order; together they cover what any token covers.
+        (start, end) in bytes of the text's UTF-8, in order; together they cover all bytes that any token covers.
         """
         spans = np.concatenate([self._spans(name) for name in self])
         spans = np.unique(spans[spans[:, 1] > spans[:, 0]], axis=0)

@@ -1,4 +1,4 @@
-"""Looks up which token, word or character belongs to which."""
+"""Look-ups between tokens, words and characters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ranges = Mapping[int, tuple[int, int]]
 class Aligned(ABC):
     """Look-ups between tokens, their spans, words and texts, in both directions.
 
-    For a position beyond the end the result is None. A negative position raises OptionError.
+    The result is None for a position beyond the end. A negative position raises OptionError.
     """
 
     __slots__ = ("_n", "_ranges")
@@ -99,7 +99,7 @@ class Aligned(ABC):
         found = np.flatnonzero(words == word)
         if not len(found):
             return None
-        # Word numbers rise within a text; if texts were joined without ranges, a greater number ends the search.
+        # Word numbers ascend within a text; if texts were joined without ranges, a higher number ends the search.
         later = np.flatnonzero(words > word)
         found = found if not len(later) else found[found < later[0]]
         return (start + int(found[0]), start + int(found[-1]) + 1) if len(found) else None

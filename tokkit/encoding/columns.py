@@ -1,4 +1,4 @@
-"""The columns of an encoding: arrays with one row a token, and lists of bytes."""
+"""The columns of an encoding: arrays with one row per token, and lists of bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def as_text(tokens: Sequence[bytes]) -> list[str]:
 
 
 def concatenate(name: str, columns: Sequence[Any]) -> Any:
-    """Return the columns of one name concatenated."""
+    """Return columns concatenated to one."""
     if len(columns) == 1:
         return columns[0]
     if name in LISTS:
@@ -56,7 +56,7 @@ def filled(n: int, value: int, dtype: Any) -> NDArray[Any]:
 
 
 def empty(name: str) -> NDArray[Any]:
-    """Return a column of no tokens."""
+    """Return a column with no rows."""
     column: NDArray[Any] = np.empty(0, dtype=DTYPES[name])
     return column.reshape(0, 2) if "offsets" in name else column
 

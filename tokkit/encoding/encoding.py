@@ -1,4 +1,4 @@
-"""`Encoding`: a text's ids and where they come from, which calling a tokenizer returns."""
+"""`Encoding`: the result of calling a tokenizer: ids, and where in the text they come from."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]
 Maker = Callable[[str], Any]
-"""Makes a column by its name: an array with one row a token, or a list of bytes."""
+"""Computes a column by its name: an array with one row per token, or a list of bytes."""
 
 
 class Encoding(Aligned):
     """The tokens of one text or a pair of texts, aligned with them. Immutable.
 
-    Each column has one entry a token: `ids`; `tokens`, as in tokenizer.json (byte-level BPE in symbols, "Ġthe"), and
-    `token_bytes`, as in the vocabulary; `offsets`, (start, end) in characters of the original text, and
-    `byte_offsets` in bytes of its UTF-8; `type_ids`; `word_ids`, the number of the pretoken; `sequence_ids`, 0 for
-    the text and 1 for its pair; `attention_mask`, 0 for padding; `special_tokens_mask`, 1 for tokens that were added.
-    Tokens without a word or sequence have None there. Tokens that share a character have its span. `overflowing` are
-    the parts that truncation cut off.
+    Each column has one entry per token: `ids`; `tokens`, as in tokenizer.json (byte-level BPE in symbols, "Ġthe"), and
+    `token_bytes`, as in the vocabulary; `offsets`, (start, end) in characters of the original text, and `byte_offsets`
+    in bytes of its UTF-8; `type_ids`; `word_ids`, the number of the pretoken; `sequence_ids`, 0 for the text and 1 for
+    its pair; `attention_mask`, 0 for padding; `special_tokens_mask`, 1 for tokens that were added. A token without a
+    word or sequence has None there. Tokens that share a character all have its span. `overflowing` are the parts that
+    truncation cut off.
 
-    Columns are computed when they are first used, as arrays (`as_arrays`) from which lists are made.
+    Columns are computed at first use, as arrays (see `as_arrays`), from which the lists are made.
 
     >>> vocab = Vocab.from_list([b"low", b"er"])
     >>> encoding = Encoding(np.array([0, 1], dtype=np.uint32), np.array([[0, 3], [3, 5]]), None, vocab, "lower")
@@ -54,10 +54,12 @@ class Encoding(Aligned):
         surfaces: Callable[[], list[bytes] | None] | None = None,
         spell: Callable[[list[bytes], list[int]], list[str]] | None = None,
     ) -> None:
-        """Wrap what a model returns for one text. The arrays are kept: do not write to them afterwards.
+        """Make an encoding from a model's output for one text.
 
-        `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token in no
-        word (None: all are in none), or a function that computes them. `text` is the original, str or UTF-8; `utf8`
+        The arrays are not copied: do not change them afterwards.
+
+        `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token without a
+        word (None: no token has one), or a function that computes them. `text` is the original, str or UTF-8; `utf8`
         its `to_utf8`, if it is known. `surfaces` computes the text of each token as the model saw it (None: the
         original text). `spell` computes `tokens` from their bytes and ids (None: UTF-8).
         """
@@ -114,7 +116,7 @@ class Encoding(Aligned):
             elif name == "sequence_ids":
                 made[name] = self._sequence_ids()
             else:
-                raise OptionError(f"there is no column {name!r}; the columns are {', '.join(DTYPES)}, sequence_ids")
+                raise OptionError(f"{name!r} is not a column; the columns are {', '.join(DTYPES)}, sequence_ids")
         return made
 
     def __len__(self) -> int:
@@ -194,12 +196,12 @@ class Encoding(Aligned):
 
     @property
     def overflows(self) -> bool:
-        """Whether truncation cut anything off."""
+        """Whether truncation cut off any tokens."""
         return self._overflow != ()
 
     @staticmethod
     def merge(encodings: Iterable[Encoding], *, growing_offsets: bool = True) -> Encoding:
-        """Return encodings concatenated; with `growing_offsets`, the offsets of each continue those of the last.
+        """Return encodings concatenated; with `growing_offsets`, the offsets of each continue those of the one before.
 
         `overflowing` has each combination of their parts, except the combination of the first parts.
         """
@@ -240,8 +242,8 @@ class Encoding(Aligned):
             return derived(0, lambda name: self.column(name)[:0], {}, (self,))
         if stride >= max_length:
             raise OptionError(
-                f"stride is {stride}; it must be less than the {max_length} tokens that are left of {n}: "
-                "special tokens and the other text of a pair are counted off before"
+                f"stride is {stride}; it must be less than the {max_length} tokens that remain of {n} after special "
+                "tokens and the other text of a pair"
             )
         step = max_length - stride
 
@@ -274,7 +276,7 @@ class Encoding(Aligned):
 
 
 Overflow = tuple[Encoding, ...] | Callable[[], Sequence[Encoding]]
-"""The parts cut off, or what makes them once they are asked for: of a pair they are many."""
+"""The overflow, or a function that makes it at first use, because a pair can have many parts."""
 
 
 def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding:
@@ -290,7 +292,7 @@ def known(make: Maker, ranges: Ranges, columns: dict[str, Any]) -> Encoding:
     encoding._n, encoding._make, encoding._ranges, encoding._overflow = len(columns["ids"]), make, ranges, ()
     encoding._columns, encoding._lists = columns, {}
     for column in columns.values():
-        column.setflags(False)  # inlined read_only, whose call is noticeable for short texts
+        column.setflags(False)  # read_only, inlined: the call is noticeable for short texts
     return encoding
 
 
@@ -306,7 +308,7 @@ def restored(n: int, columns: dict[str, Any], ranges: Ranges, overflow: Overflow
 def replaced(
     encoding: Encoding, *, ranges: Ranges | None = None, overflow: Overflow | None = None, **columns: Callable[[], Any]
 ) -> Encoding:
-    """Return the encoding with some columns replaced, by functions that compute them when they are first used."""
+    """Return the encoding with some columns replaced by functions that compute them at first use."""
 
     def make(name: str) -> Any:
         return columns[name]() if name in columns else encoding.column(name)
@@ -318,7 +320,7 @@ def replaced(
 def added(
     ids: Sequence[int], tokens: Sequence[bytes], *, type_id: int = 0, attention: int = 1, special: int = 1
 ) -> Encoding:
-    """Return an encoding of tokens of no text: special tokens and padding."""
+    """Return an encoding of tokens that come from no text: special tokens and padding."""
     n = len(ids)
     given = {"ids": ids, "type_ids": type_id, "attention_mask": attention, "special_tokens_mask": special}
 
@@ -343,11 +345,11 @@ def joined(
     columns: Columns | None = None,
     overflow: Overflow | None = None,
 ) -> Encoding:
-    """Return `parts` concatenated to one encoding; `ranges` are the sequences of the result, in numbers of parts.
+    """Return `parts` concatenated to one encoding; `ranges` are the sequences of the result, as ranges of parts.
 
     Without `ranges`, those of the parts are kept, and a later part of the same sequence replaces an earlier one. With
-    `grow`, the spans of each part continue from the end of the last span. `columns` returns the parts' columns of a
-    name if they differ from the parts' own. Without `overflow`, the parts' overflow is combined.
+    `grow`, the spans of each part continue from the end of the last span. `columns`, if given, returns the columns of
+    the parts by name, instead of the parts' own. Without `overflow`, the overflows of the parts are combined.
     """
     starts = [0]
     for part in parts:

@@ -1,6 +1,6 @@
 """`Truncation` and `Padding`: the maximum and minimum length of an encoding, as data.
 
-Not in definition.py, because loading a tokenizer that has neither, as most do, should not import them.
+They are not in definition.py, so that loading a tokenizer without them, the usual case, does not import them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ class Truncation:
     """How an encoding of more than `max_length` tokens, special tokens included, is truncated.
 
     `strategy` decides which text of a pair loses tokens: "longest_first" (each is cut to half of the length, but a
-    short one is kept whole), "only_first" or "only_second". The tokens that are cut off are in `overflowing`, in
-    parts that begin with the last `stride` tokens of the part before. With the direction "left", the end of the text
-    is kept.
+    short one is kept whole), "only_first" or "only_second". The tokens that are cut off are in `overflowing`, in parts
+    that begin with the last `stride` tokens of the part before. The `direction` "left" cuts off the start of the text.
     """
 
     max_length: int

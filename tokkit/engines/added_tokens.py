@@ -1,4 +1,4 @@
-"""Finds added tokens in a text: those of the original text, and those of the normalized one."""
+"""Finds added tokens in the original text and in the normalized text."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Special = str | Collection[str]
 
 
 class Normalizer(Protocol):
-    """Changes the characters of a text."""
+    """A normalizer, or another rule that changes the characters of a text."""
 
     def normalize(self, text: AlignedText) -> None:
         """Change the parts of a text that are not added tokens."""
 
 
 class AddedTokens:
-    """Finds the added tokens of one tokenizer, leftmost and then longest. Immutable.
+    """Finds the added tokens of one tokenizer: the leftmost match first, then the longest. Immutable.
 
     `cut` finds tokens in the original text; `cut_normalized`, after the normalizer, finds those with `normalized`,
     whose contents are normalized too. If two normalized contents are equal, the first of `tokens` is found; an empty
@@ -42,7 +42,7 @@ class AddedTokens:
         self._normalized = _Pass([token for token in self.tokens if token.normalized], normalizer)
 
     def cut(self, text: AlignedText, special: Special = "text") -> None:
-        """Cut the tokens without `normalized` out of a text, as parts of their own.
+        """Make the added tokens without `normalized` separate parts of a text.
 
         `special` decides which special tokens are found: "text" (none), "all", or a collection of contents. Other
         added tokens are always found, except within the text of a special one.
@@ -50,7 +50,7 @@ class AddedTokens:
         self._given.cut(text, self._checked(special))
 
     def cut_normalized(self, text: AlignedText, special: Special = "text") -> None:
-        """Cut the tokens with `normalized` out of a normalized text, like `cut`."""
+        """Make the added tokens with `normalized` separate parts of a normalized text, like `cut`."""
         self._normalized.cut(text, self._checked(special))
 
     def _checked(self, special: Special) -> frozenset[str] | None:
@@ -61,13 +61,13 @@ class AddedTokens:
         allowed = frozenset(special)
         if unknown := allowed - self._special:
             raise OptionError(
-                f"{sorted(unknown)[0]!r} is not a special token here; there are {sorted(self._special)[:20]}"
+                f"{sorted(unknown)[0]!r} is not a special token of this tokenizer; it has {sorted(self._special)[:20]}"
             )
         return allowed
 
 
 class _Pass:
-    """The tokens that are looked for at one time."""
+    """The tokens of one pass."""
 
     def __init__(self, tokens: list[AddedToken], normalizer: Normalizer | None) -> None:
         self._tokens = tokens
@@ -79,7 +79,7 @@ class _Pass:
         self._has_special = 0 in self._none
 
     def cut(self, text: AlignedText, special: frozenset[str] | None) -> None:
-        """Make the tokens in a text pieces; of special ones those in the set, all for None."""
+        """Make the tokens separate parts of a text; of special tokens only those in the set (None: all)."""
         if not self._tokens:
             return
         every = special is None or not self._has_special
@@ -90,7 +90,7 @@ class _Pass:
 
 
 def content(token: AddedToken, normalizer: Normalizer | None) -> str:
-    """Return the text by which a token is found, and to which it is decoded."""
+    """Return the text by which a token is found, which is also its decoded text."""
     if normalizer is None or not token.normalized:
         return token.content
     text = AlignedText(token.content)

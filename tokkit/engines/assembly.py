@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tokkit.engines.special_tokens import Special
 
 Own = Literal["own"]
-"""The value of truncation= and padding= for those of the tokenizer's file."""
+"""The value of truncation= and padding= that stands for the settings in the tokenizer's file."""
 Words = Sequence["Text"]
 """A text that is already split into words."""
 
@@ -43,12 +43,12 @@ class Assembler:
 
     @functools.cached_property
     def spaces(self) -> Spaces:
-        """The spaces that each token of the vocabulary begins and ends with, for trimming offsets."""
+        """The number of spaces at the ends of each token of the vocabulary, to trim offsets."""
         vocab, added, normalizer = self._definition.vocab, self._definition.added_tokens, self._definition.normalizer
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
-        # Some stand for what the text has there: added tokens that take white space along, or that are found as what
-        # they are normalized to, and the unknown token of Unigram.
+        # For some ids the text itself must be examined: added tokens that include white space or are found in
+        # normalized text, and the unknown token of Unigram.
         varying = {token.id for token in added if token.lstrip or token.rstrip}
         if normalizer is not None:
             varying |= {token.id for token in added if token.normalized}
@@ -57,7 +57,7 @@ class Assembler:
         return made.with_varying(varying) if varying else made
 
     def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
-        """Return the truncation: as given, to a number of tokens, or the definition's own."""
+        """Return a Truncation: the given one, one for a number of tokens, or the definition's own."""
         if given == "own":
             return self._definition.truncation
         if isinstance(given, int) and not isinstance(given, bool):
@@ -67,7 +67,7 @@ class Assembler:
         return given
 
     def padding(self, given: Padding | Own | None) -> Padding | None:
-        """Return the padding: as given, or the definition's own."""
+        """Return a Padding: the given one, or the definition's own."""
         if given == "own":
             return self._definition.padding
         if given is not None and not isinstance(given, Padding):
@@ -104,7 +104,7 @@ class Assembler:
 
     @functools.cached_property
     def _spell(self) -> Callable[[list[bytes], list[int]], list[str]] | None:
-        """What spells tokens as a tokenizer.json does: the model's own of byte-level BPE in symbols."""
+        """The function that spells tokens as in a tokenizer.json: those of byte-level BPE in byte symbols."""
         if self._definition.over_bytes is None:
             return None
         added = frozenset(self._definition.added_vocab.values())
@@ -119,7 +119,7 @@ class Assembler:
     @functools.cached_property
     def _trims(self) -> bool:
         for pair, add_special in itertools.product((False, True), repeat=2):
-            with contextlib.suppress(OptionError):  # of what it cannot do it says so where it is asked to
+            with contextlib.suppress(OptionError):  # the error is raised when this layout is used
                 parts = self.postprocessor.layout(pair=pair, add_special=add_special).parts
                 if any(getattr(part, "trims", ()) for part in parts):
                     return True
@@ -159,7 +159,7 @@ class Assembler:
         )
 
     def frame(self, add_special: bool) -> Frame | None:
-        """Return what the core puts around a text; None if the layout is not a frame."""
+        """Return the tokens that the core puts around a text; None if the layout is not a simple frame."""
         if add_special not in self._frames:
             self._frames[add_special] = self.postprocessor.layout(add_special=add_special).frame
         return self._frames[add_special]
@@ -194,7 +194,7 @@ class Assembler:
         truncation: Truncation | None,
         padding: Padding | None,
     ) -> list[Encoding]:
-        """Return the encodings of texts, or of pairs, padded alike."""
+        """Return the encodings of texts, or of pairs, padded to the same length."""
         check_sequences(texts, pairs)
         made = [
             self.encoding(
@@ -227,7 +227,7 @@ class Assembler:
 
 
 class _Columns:
-    """Makes the columns of an encoding that has its special tokens already; most columns are never used."""
+    """Makes the columns of an encoding with special tokens when they are used; most columns never are."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class _Columns:
         self._options = special, add_special, truncation
 
     def __call__(self, name: str) -> Any:
-        """Return a column: offsets directly, others as the postprocessor makes them."""
+        """Return a column: offsets are computed here, others by the postprocessor."""
         if name == "offsets":
             utf8, ids, spans, _ = self._found
             frame, offsets = self._frame, character_spans(self._text, spans, utf8)
@@ -257,7 +257,7 @@ class _Columns:
 
     @functools.cached_property
     def general(self) -> Encoding:
-        """The encoding made from the text's own tokens, truncated if it is too long."""
+        """The encoding made from the text's own tokens, truncated if necessary."""
         utf8, ids, spans, words = self._found
         special, add_special, truncation = self._options
         part = slice(self._frame.n_before, len(ids) - self._frame.n_after)
@@ -267,9 +267,9 @@ class _Columns:
 
 
 def check_sequences(texts: object, pairs: object) -> None:
-    """Raise for one text instead of several, and for a number of pairs that is not that of the texts."""
+    """Raise OptionError for one text instead of several, or if the numbers of texts and pairs differ."""
     for side in (texts, pairs):
         if isinstance(side, (str, bytes, bytearray, memoryview)):
             raise TypeError(f"texts is one {type(side).__name__}; it must be a sequence of texts")
     if isinstance(texts, Sequence) and isinstance(pairs, Sequence) and len(texts) != len(pairs):
-        raise OptionError(f"there are {len(texts)} texts and {len(pairs)} pairs; each text needs its own")
+        raise OptionError(f"there are {len(texts)} texts and {len(pairs)} pairs; there must be one pair for each text")

@@ -46,12 +46,12 @@ class ByteLevelEngine(Engine):
     """Runs byte-level BPE."""
 
     encoder: BPEEncoder | None
-    uncut_reason = "no place to cut is known for its pattern and normalizer; streams cut only after a complete pretoken"
+    uncut_reason = "its pattern and normalizer have no known places to cut; streams cut only after a complete pretoken"
 
     def __init__(
         self, definition: Definition, *, added_ids: Collection[int] = (), interpreter: InterpreterMaker | None = None
     ) -> None:
-        """Build the tables; `added_ids` are ids that, like added tokens, are not the model's own."""
+        """Build the tables; `added_ids` are ids that do not belong to the model, as those of added tokens."""
         if definition.over_bytes is None:
             raise OptionError(f"this engine is for BPE over bytes, not for {described(definition.model)}")
         self._model, split = definition.over_bytes
@@ -63,7 +63,7 @@ class ByteLevelEngine(Engine):
         self._added_ids = [*added_ids, *(token.id for token in definition.added_tokens)]
         normalizer = component_of(definition.normalizer, Normalizer)
         before = None if normalizer is None or not normalizer.specs else Stages(normalizer.specs)
-        # NFC keeps what the proof of split points needs (split_points.c): no mark comes up where there was none.
+        # NFC keeps the condition of the proof in split_points.c: it makes no combining mark where there was none.
         keeps = normalizer is not None and all(spec == ("form", "NFC") for spec in normalizer.specs)
         self._core = bpe.encoder(
             definition.vocab,
@@ -81,7 +81,7 @@ class ByteLevelEngine(Engine):
         """None if the `regex` package splits text."""
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
-        """Return the encoder, which is the same for all policies."""
+        """Return the encoder, the same one for all policies."""
         return self._core if self._in_core else None
 
     @property
@@ -93,18 +93,21 @@ class ByteLevelEngine(Engine):
 
     @functools.cached_property
     def _pure(self) -> bool:
-        """Whether the original text is split, with no stage before except finding added tokens in it."""
+        """Whether the original text is split directly, after only finding added tokens in it."""
         return self._definition.normalizer is None and self._tokens.as_they_stand
 
     def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
-        """Return the end of a pretoken that cannot change, or a place inside one between tokens that never join."""
+        """Return the end of a pretoken that cannot change, or a position inside one between tokens that never merge."""
         if self._automaton is None:
             return 0
         return self._core.open_cut(utf8, n, self._automaton, self._way("all" if special == "raise" else special)[1])
 
     @functools.cached_property
     def _automaton(self) -> SplitPattern | None:
-        """The core's splitter for the pattern, which also knows what later text can change; None for `regex`."""
+        """The core's splitter for the pattern, which also knows which pretokens later text can change.
+
+        None for `regex`.
+        """
         if isinstance(self._chosen.split, SplitPattern):
             return self._chosen.split
         if self._chosen.split is None or not self._in_core:
@@ -167,7 +170,7 @@ class ByteLevelEngine(Engine):
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
 
     def spans(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.int64]]:
-        """Return (utf8, byte spans (n, 2)) for a text; those of tokens that are the text's bytes follow from ids."""
+        """Return (utf8, byte spans (n, 2)) for a text; if tokens are exactly its bytes, spans are computed from ids."""
         if not self._pure:
             return super().spans(text, special)
         with PatternTime(len(text)):
@@ -179,7 +182,7 @@ class ByteLevelEngine(Engine):
         return None if self._pure and self._drops else super().framed(text, special, before, after)
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
-        """Return None if each token stands for what it covers."""
+        """Return the surface of each token; None if it is the text that the token covers."""
         return None if self._pure else super().surfaces(text, special, ids, words)
 
     def _spanned(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64]]:
@@ -191,7 +194,8 @@ class ByteLevelEngine(Engine):
         if self._chosen.engine == "scanner" or self._split.keep_unmatched:
             ids = self.encode_array(text, special)
             return utf8, ids, spans_of_lengths(ids, self._lengths)
-        # A pattern that drops text leaves holes. What is left is encoded at once, and each id moved to its pretoken.
+        # A pattern that drops text leaves gaps. The remaining text is encoded at once, and ids are moved to their
+        # pretokens.
         id_parts, span_parts, at = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)], 0
         for part, id_ in self._slices(utf8, special, text):
             if id_ is not None:
@@ -220,7 +224,7 @@ class ByteLevelEngine(Engine):
 
     @functools.cached_property
     def _drops(self) -> bool:
-        """Whether texts may have bytes without a token; some bytes are in no UTF-8."""
+        """Whether texts may have bytes without a token; some bytes never occur in UTF-8."""
         return self._model.drops_unknown and bool(self._absent - NEVER_IN_UTF8)
 
     @functools.cached_property
@@ -238,7 +242,7 @@ class ByteLevelEngine(Engine):
         return ByteLevelEngine(replace(self._definition, vocab=more, model=model), added_ids=self._added_ids)
 
     def _pieces(self, part: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return where the pretokens of a slice start and end, in bytes; what the pattern drops is in none."""
+        """Return the spans of the pretokens in a slice, in bytes; text that the pattern drops is in none."""
         split = self._chosen.split
         if split is not None:
             ends, dropped = (scan(part, split), False) if isinstance(split, int) else split.scan(part)
@@ -258,7 +262,7 @@ class ByteLevelEngine(Engine):
 
     @property
     def unreachable(self) -> int:  # type: ignore[override]
-        """The number of tokens that no merge makes: only whole pretokens can become these."""
+        """The number of tokens that no merge makes; they only occur as whole pretokens."""
         return self._core.unreachable
 
     def cache_info(self) -> dict[str, int]:
@@ -267,9 +271,9 @@ class ByteLevelEngine(Engine):
 
 
 def _say_what_is_dropped(pattern: str) -> None:
-    """Warn of characters that a pattern never matches: text of them gets no ids."""
+    """Warn about common characters that a pattern never matches, because they get no ids."""
     found = pattern_boundaries(pattern)
     if found is None or (dropped := "".join(chr(code) for code in range(32, 127) if not found.may[code])) == "":
         return
     shown = dropped if len(dropped) <= 20 else dropped[:20] + "…"
-    logger.warning("the pattern %r does not match %r: text that it does not match gets no ids", pattern, shown)
+    logger.warning("the pattern %r does not match %r; text that the pattern does not match gets no ids", pattern, shown)

@@ -1,8 +1,9 @@
 """Intersects the cut rules of all stages to one rule for the original text.
 
-A rule is about the text before its stage. To apply it to the original text, the two characters at a cut are followed
-through the earlier stages: what the last character on its left may have become, and the first on its right. Where a
-pretokenizer always ends a pretoken, later stages see the parts separately in any case, and their rules do not count.
+The rule of a stage is about the text before this stage. To apply it to the original text, the two characters at a cut
+are followed through the earlier stages: what the last character before the cut and the first one after it may have
+become. Where a pretokenizer always ends a pretoken, later stages see the parts separately in any case, and their rules
+do not count.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MAX_SETS = 8
 
 
 class Composed(NamedTuple):
-    """The tables of all cuts and of those that always end words, None if there are none; and `edges`."""
+    """The table of all cuts, the table of cuts that always end words (None if there are none), and `edges`."""
 
     all: Tables | None
     of_words: Tables | None
@@ -48,7 +49,8 @@ def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], mo
     allowed, ends_word = model, nowhere()
     for number in range(len(pretokenizers) - 1, -1, -1):
         rule = pretokenizers[number]
-        # A stage that prepends to each pretoken must see whole pretokens: only the first one knows where a text begins.
+        # A stage that prepends to each pretoken must see whole pretokens; only the first stage knows where a text
+        # begins.
         own = nowhere() if rule.edges and number else rule.allowed
         always = rule.allowed & rule.boundary
         allowed = (own & _before(rule, allowed)) | always
@@ -70,7 +72,8 @@ def _before(rule: CutRule, allowed: Matrix) -> Matrix:
 
 
 def _tables(allowed: Matrix) -> Tables | None:
-    # White space goes with what follows: fewer units are as good, and a text ends in one with all that it ends in.
+    # White space belongs to the unit after it: fewer units are as good, and all trailing white space is in the last
+    # unit.
     allowed = allowed.copy()
     allowed[[*WHITES, *range(0x1C, 0x20)]] = False
     allowed[:, [OTHER, WHITE, BLANK, LEADS]] = False
@@ -94,7 +97,7 @@ def _kinds(allowed: Matrix) -> Matrix:
 
 
 def _coarser(allowed: Matrix) -> Matrix:
-    """Return the pairs that are allowed for all characters of a class on the left; the classes are few."""
+    """Return the pairs that are allowed for all characters of a class on the left; there are few classes."""
     kinds = [string.ascii_letters, string.digits, ",.;:!?", "'\"()[]{}"]
     groups = [[ord(character) for character in kind] for kind in kinds]
     rest = set(range(128)).difference(*groups)

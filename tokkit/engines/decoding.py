@@ -1,4 +1,4 @@
-"""Builds what decodes the ids of a definition."""
+"""Builds the decoding of a definition: ids to bytes or text."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def decoding_of(definition: Definition) -> Decoding | SentencePieceDecoding:
 def sequences_of(batch: Iterable[Iterable[int]] | Flat) -> Iterable[Iterable[int]]:
     """Return the sequences of ids of a batch, which may be the (ids, offsets) that `encode_batch` returns.
 
-    Two arrays are taken for these if they have the types that `encode_batch` returns, uint32 and int64.
+    Two arrays count as such a pair if they have the types that `encode_batch` returns, uint32 and int64.
     """
     if not isinstance(batch, tuple) or [str(getattr(part, "dtype", "")) for part in batch] != ["uint32", "int64"]:
         return batch
     ids, offsets = batch
     places = offsets.tolist()
     if places[:1] != [0] or places[-1] != len(ids) or any(start > end for start, end in pairwise(places)):
-        raise OptionError(f"offsets must rise from 0 to the number of ids, {len(ids)}; see encode_batch")
+        raise OptionError(f"offsets must be ascending, from 0 to the number of ids, {len(ids)}; see encode_batch")
     return [ids[start:end] for start, end in pairwise(places)]
 
 
@@ -73,10 +73,11 @@ class Decoding:
         """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`."""
 
     def _spelt(self) -> tuple[bytes, NDArray[np.int64], NDArray[np.uint8] | None]:
-        """Return the tokens as they are decoded, joined, where each begins and ends, and which there are.
+        """Return the decoded tokens joined, the span of each, and which ids have a token.
 
-        An added token that is looked for in normalized text is decoded as what it is found by; after the decoder
-        ByteLevel, as the bytes that its characters are the symbols of, if all are, which ASCII never shows.
+        An added token that is searched for in normalized text decodes to its normalized content. With the decoder
+        ByteLevel, it decodes to the bytes of its symbols, if all its characters are byte symbols; for ASCII both are
+        the same.
         """
         vocab, normalizer, added = self._definition.vocab, self._definition.normalizer, self._definition.added_tokens
         normalizes = normalizer is not None and any(token.normalized for token in added)
@@ -125,25 +126,25 @@ class Decoding:
         return table.build(self.chain, self._tokens)
 
     def _token(self, id_: int) -> str:
-        self._detokenizer.decode_bytes([id_])  # which checks it
+        self._detokenizer.decode_bytes([id_])  # checks the id
         return self._tokens[id_] or ""
 
     def _decode_tokens(self, ids: Iterable[int], errors: str = "replace") -> str:
         if self._table is not None:
             return self._table.decode(ids)
         ids = list(ids)
-        self._detokenizer.decode_bytes(ids)  # which checks them
+        self._detokenizer.decode_bytes(ids)  # checks the ids
         return self.chain.decode([self._tokens[id_] or "" for id_ in ids])
 
     def token_bytes(self, id_: int) -> bytes:
-        """Return the bytes of one token, as the vocabulary has them."""
+        """Return the bytes of one token from the vocabulary."""
         self._detokenizer.decode_bytes([id_])
         return self._definition.vocab[int(id_)]
 
     def spellings(self) -> tuple[list[bytes], dict[int, bytes]] | None:
-        """Return the bytes that each id adds to a text, and those of ids that add others at its start.
+        """Return the bytes that each id adds to a text, and those for ids that add different bytes at its start.
 
-        An id without a token has b"". None where the bytes of a token depend on what comes after it.
+        An id without a token has b"". None if the bytes of a token depend on what comes after it.
         """
         if self._by_bytes:
             blob, offsets, _ = self._spelt()
@@ -156,7 +157,7 @@ class Decoding:
 
     @functools.cached_property
     def special_ids(self) -> frozenset[int]:
-        """The ids that decoding without special tokens leaves out: as in tokenizers, all that decode to their text."""
+        """The ids that skip_special leaves out: as in tokenizers, all that decode to a special token's text."""
         from tokkit.engines.added_tokens import content
 
         special, normalizer = self._definition.special_tokens, self._definition.normalizer
@@ -172,11 +173,11 @@ class Decoding:
         return known
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of ids: their tokens' bytes, joined, or those of their text."""
+        """Return the bytes of ids: the joined bytes of the tokens, or the UTF-8 of the decoded text."""
         return self._detokenizer.decode_bytes(ids) if self._by_bytes else self._decode_tokens(ids).encode()
 
     def stream(self, errors: str) -> Stream:
-        """Return what decodes id by id."""
+        """Return a new stream that decodes id by id."""
         from tokkit.decoders.streaming import ChainStream, DecodeStream
 
         if not self._by_bytes:
@@ -197,7 +198,7 @@ class SentencePieceDecoding:
         self.spellings = self._decoder.spellings
 
     def token_bytes(self, id_: int) -> bytes:
-        """Return the bytes of one token, as the vocabulary has them."""
+        """Return the bytes of one token from the vocabulary."""
         self.decode_bytes([id_])
         return self._vocab[int(id_)]
 
@@ -206,7 +207,7 @@ class SentencePieceDecoding:
         return VocabError(f"no token has the id {id_}; ids run from 0 to {self._vocab.n_ids - 1}")
 
     def stream(self, errors: str) -> Stream:
-        """Return what decodes id by id."""
+        """Return a new stream that decodes id by id."""
         from tokkit.decoders.sentencepiece import SentencePieceStream
 
         return SentencePieceStream(self._decoder, errors, self.unknown)

@@ -1,4 +1,4 @@
-"""The engine of a definition: text → ids, by a plan in the core wherever there is one."""
+"""The base class of engines: text → ids, by a plan in the core if there is one, else by the interpreter."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Words = NDArray[np.int32] | Callable[[], NDArray[np.int32]]
 Aligned = tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Words]
 """(utf8, ids (n,), spans (n, 2) in its bytes, the number of each id's pretoken (n,) or a function for it)."""
 
-_LASTING = (str, bytes)  # what nobody changes while threads read it
+_LASTING = (str, bytes)  # immutable types, which threads can read
 
 
 Way = tuple[Encoder | None, Finder | None]
-"""How texts are encoded by one policy: an encoder of the core, if there is one, and what finds added tokens."""
+"""How texts are encoded under one policy: an encoder of the core, if there is one, and a finder of added tokens."""
 
 InterpreterMaker = Callable[[Definition, int], "Interpreter"]
 """(definition, grown_bytes) → the interpreter, made when it is first needed."""
@@ -44,13 +44,13 @@ class Engine:
     """
 
     split_engine = "components"
-    """What splits text: "scanner" or "compiled" (in C), "regex", "components" or "model"."""
+    """The engine that splits text: "scanner" or "compiled" (in C), "regex", "components" or "model"."""
     split_reason = ""
     unreachable = 0
     in_stages = True
     """Whether stages before the model change text."""
     encoder: Encoder | None = None
-    """What encodes in the core if no special token is allowed, for measuring it."""
+    """The encoder of the core if no special token is allowed, for benchmarks."""
 
     def __init__(self, definition: Definition, interpreter: InterpreterMaker | None = None) -> None:
         self._definition = definition
@@ -59,7 +59,7 @@ class Engine:
         self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
         self._grown_bytes = limits.current().grown_bytes
         self._text = self._way("text")
-        if self._text[0] is not None:  # before another thread has it
+        if self._text[0] is not None:  # unless another thread was first
             self._text[0].bound(self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
@@ -71,7 +71,7 @@ class Engine:
         return None
 
     def _way(self, special: Special, text: Text | None = None) -> Way:
-        """Return how a policy encodes; SpecialTokenError for "raise" and a text with a special token."""
+        """Return the coder of a policy; SpecialTokenError for "raise" if the text has a special token."""
         if special == "raise" and text is not None:
             self._refuse(text)
         allowed = self._tokens.allowed(special)
@@ -84,7 +84,7 @@ class Engine:
         return way
 
     def unusable(self, error: OverflowError) -> CorpusError:
-        """Return the error for a text that is too large, or becomes too large in a stage."""
+        """Return the error for a text that is too large, or that a stage makes too large."""
         return limits.grown(error, self._grown_bytes) if isinstance(error, Grown) else CorpusError(str(error))
 
     def _refuse(self, text: Text) -> None:
@@ -107,7 +107,7 @@ class Engine:
         return self._make_interpreter(self._definition, self._grown_bytes)
 
     def special_name(self, id_: int) -> str | None:
-        """Return the text of a special token, None for another."""
+        """Return the text of a special token, None for another id."""
         return self._tokens.name(id_)
 
     def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
@@ -136,7 +136,8 @@ class Engine:
         encoder, finder = self._text if special == "text" else self._way(special, text)
         if encoder is not None:
             try:
-                # A batch puts ids in place part by part, while they are in the cache: one thread gains as well.
+                # A batch puts ids in place part by part while they are in the CPU's cache, which helps with one thread
+                # too.
                 long = isinstance(text, _LASTING) and len(text) >= CHARACTERS_A_THREAD
                 if long and (threads > 1 or len(text) >= 4 * CHARACTERS_A_THREAD):
                     return self._run(Batch(encoder, [text], finder), threads)[0]
@@ -202,7 +203,7 @@ class Engine:
         """Return ids and offsets, as `encode_batch`, of the documents of a block of UTF-8.
 
         They end at `ends` (packed int64), or are its lines. Ids are uint16 if `narrow`, and `before` and `after` are
-        ids that are put around each document. UTF-8 that is known to be `valid` is not looked through.
+        ids that are put around each document. UTF-8 that is known to be `valid` is not checked again.
         """
         marks = {"before": -1 if before is None else before, "after": -1 if after is None else after}
         encoder, finder = (None, None) if special == "raise" else self._way(special)
@@ -306,7 +307,7 @@ class Engine:
             return self._interpreter.aligned(text, special)
 
     def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
-        """Return the same as `aligned` with ids (packed uint32) around the text; None if the core does not encode it.
+        """Return `aligned` with ids (packed uint32) around the text; None if the core does not encode it.
 
         The surface of each token, except added tokens, is the text that it covers.
         """
@@ -324,7 +325,7 @@ class Engine:
         return None
 
     def spans(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.int64]]:
-        """Return (utf8, byte spans (n, 2)) for a text: what `aligned` has, in less time where ids tell it."""
+        """Return (utf8, byte spans (n, 2)) for a text as `aligned` does, but faster if spans follow from ids."""
         utf8, _, spans, _ = self.aligned(text, special)
         return utf8, spans
 
@@ -354,7 +355,7 @@ class Engine:
 def framed(
     ids: NDArray[Any], offsets: NDArray[np.int64], before: int | None, after: int | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the ids of texts, and their offsets, with an id before and one after each text, None for none."""
+    """Return the ids of texts and their offsets, with an id before and after each text (None: without it)."""
     n_marks = (before is not None) + (after is not None)
     moved = offsets + n_marks * np.arange(len(offsets))
     made = np.empty(len(ids) + n_marks * (len(offsets) - 1), dtype=ids.dtype)
@@ -368,7 +369,7 @@ def framed(
 
 
 class WholeEncoder:
-    """The interface of BlockEncoder for an engine that cannot cut texts into blocks: each block is a whole text."""
+    """The interface of BlockEncoder for engines that cannot cut texts into blocks: each block is a whole text."""
 
     def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
         self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
@@ -383,4 +384,4 @@ class WholeEncoder:
         return self._engine.encode_array(utf8, self._special).astype(self._dtype)
 
     def close(self) -> None:
-        """Do nothing, because no thread's cache is in use."""
+        """Do nothing, because there is no thread's cache to release."""

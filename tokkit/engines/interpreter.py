@@ -1,7 +1,8 @@
 """Runs the components of a definition one by one: text → stages → ids, aligned with the text.
 
 Most tokenizers run as a plan in C (plan.py). The others run here: components in Python, patterns that only `regex`
-runs, stages that need the whole text. Both give equal results wherever both can run (tests/engines/test_plans.py).
+runs, stages that need the whole text. If both can run a tokenizer, their results are equal
+(tests/engines/test_plans.py).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Interpreter:
     def __init__(
         self, definition: Definition, models: Callable[..., Any] | None = None, grown_bytes: int | None = None
     ) -> None:
-        """Build the models, or take those of `models(as_stated=…)`; the default limit is the one that applies now."""
+        """Build the models, or use those of `models(as_stated=…)`; the default limit is the one that applies now."""
         self._grown_bytes = limits.current().grown_bytes if grown_bytes is None else grown_bytes
         self._definition = definition
         self._added = AddedTokens(definition.added_tokens, definition.normalizer)
@@ -54,14 +55,14 @@ class Interpreter:
             self._model = self._models(as_stated=False)
 
     def _model_for(self, special: Special) -> Any:
-        """Return the model: with "all" the one of tokenizers, which may make special tokens of plain text."""
+        """Return the model; with "all", the one that may return special tokens for plain text, as in tokenizers."""
         return self._model if self._bytes is not None else self._models(as_stated=special == "all")
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield (name, text) after each stage; the text is one object that the next stage changes."""
         aligned = self._aligned(text)
         time = PatternTime(len(text))
-        special = "text" if special == "raise" else special  # the engine has looked
+        special = "text" if special == "raise" else special  # the engine has checked the text
         self._added.cut(aligned, special)
         yield "added tokens", aligned
         if self._definition.normalizer is not None:
@@ -91,9 +92,9 @@ class Interpreter:
         try:
             yield
         except Grown:
-            what = f"the {stage}, {type(component).__name__}, makes too much of the text"
+            what = f"the {stage}, {type(component).__name__}, makes the text too long"
             raise limits.grown(what, self._grown_bytes) from None
-        except TokkitError:  # which says what is wrong
+        except TokkitError:  # its message is clear already
             raise
         except Exception as error:
             error.add_note(f"raised by the {stage}, {type(component).__name__}")
@@ -140,7 +141,7 @@ class Interpreter:
     def aligned(
         self, text: Text, special: Special
     ) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32] | Callable[[], NDArray[np.int32]]]:
-        """Return (utf8, ids, byte spans (n, 2), words or what computes them) for a text."""
+        """Return (utf8, ids, byte spans (n, 2), words or a function for them) for a text."""
         prepared = self.prepared(text, special)
         if self._bytes is not None and prepared.is_original:
             return self._bytes.engine.aligned(prepared.original, "text")
@@ -172,7 +173,7 @@ class Interpreter:
 
 
 class Models:
-    """The models of a definition: the model as defined, and one that makes no special tokens of plain text."""
+    """The two models of a definition: as defined, and one that never returns special tokens for plain text."""
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
@@ -193,14 +194,15 @@ def _encoder(model: Any, vocab: Vocab, added_ids: frozenset[int]) -> Any:
     if "foreign" not in inspect.signature(model.encoder).parameters:
         return model.encoder(vocab, added_ids=added_ids)
     name = f"{type(model).__name__}.encoder()"
-    warnings.warn(f'the argument "foreign" of {name} is added_ids now', DeprecationWarning, stacklevel=2)
+    warnings.warn(f'the argument "foreign" of {name} is now added_ids', DeprecationWarning, stacklevel=2)
     return model.encoder(vocab, foreign=added_ids)
 
 
 def spelt_out(definition: Definition) -> frozenset[int]:
-    """Return the special tokens that a model would make of their plain text, which the policy may not allow.
+    """Return the special tokens that a model would return for their plain text, which a policy may not allow.
 
-    For example, T5's Unigram has "</s>" among its pieces. The unknown token is harmless, and results of merges stay.
+    For example, T5's Unigram has "</s>" among its pieces. The unknown token is not among them, nor are results of
+    merges.
     """
     model: Any = definition.model
     if getattr(model, "merges", None) is not None and not model.ignore_merges:
@@ -213,7 +215,7 @@ def spelt_out(definition: Definition) -> frozenset[int]:
 
 
 class _Bytes:
-    """The interface of a component's model over the byte-level engine, which also splits its pretokens."""
+    """A model component over the byte-level engine, which also splits its pretokens."""
 
     def __init__(self, definition: Definition, added_ids: list[int]) -> None:
         from tokkit.engines.byte_level import ByteLevelEngine

@@ -19,7 +19,7 @@ CACHE_LINES = 15
 
 
 class Component(NamedTuple):
-    """The core's specification of normalizers or pretokenizers, and the cut rules of each part."""
+    """The core's specification of normalizers or pretokenizers, and the cut rule of each part."""
 
     specs: tuple[tuple[Any, ...], ...]
     rules: list[Any]
@@ -64,5 +64,5 @@ def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool
 
 
 def _in_any_piece(spec: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return a stage that prepends to each pretoken it sees: after another pretokenizer all pretokens are whole."""
+    """Return a stage that prepends to each pretoken, or None; after another pretokenizer, pretokens are whole."""
     return (spec[0].removesuffix("_first"), *spec[1:])

@@ -1,7 +1,7 @@
-"""The engine of SentencePiece models: text → ids as in SentencePiece, in the core.
+"""The engine of SentencePiece models: text → ids exactly as in SentencePiece, in the core.
 
-Special tokens that the caller allows are found in the original text, and the text between two of them is encoded as a
-text of its own, with a space before it if the model adds one.
+Special tokens that the caller allows are found in the original text, and the text between two of them is encoded
+separately, with a space before it if the model adds one.
 """
 
 from __future__ import annotations
@@ -66,12 +66,11 @@ def encoder_of(model: SentencePieceModel, added: Collection[tuple[str, int]] = (
 
 
 def cut_rule(model: SentencePieceModel) -> Tables | None:
-    """Return the rule of cuts between a letter or digit of ASCII and a space, None if parts may have other ids.
+    """Return the rule for cuts between an ASCII letter or digit and a space, None if parts may have other ids.
 
-    A part of a text that begins so gets no further space, and loses none. Nothing else depends on what is before
-    the space where no piece has one after another character, no rule of the normalizer and no symbol that is always
-    kept whole does; and where ids by themselves say nothing of their neighbours: unknown ones join, scores of Unigram
-    add up with rounding.
+    A part that begins with such a space gets no further space, and loses none. The cut changes nothing else if no
+    piece, no rule of the normalizer and no user-defined symbol has a space after another character, and if ids do not
+    depend on their neighbours: adjacent unknown characters join, and Unigram's sums of scores are rounded.
     """
     rules = model.normalizer
     if (
@@ -87,12 +86,12 @@ def cut_rule(model: SentencePieceModel) -> Tables | None:
 
 
 def _parts_of_text(added: str) -> bool:
-    """Return whether no cut of the rule above is within an added token, or where one ends."""
+    """Return whether the rule above never cuts inside an added token or at its end."""
     return " " not in added and added[-1:] not in _LETTERS
 
 
 def word_marks(model: SentencePieceModel, alone: Collection[int]) -> NDArray[np.uint8]:
-    """Return which ids begin a word, and which end one: they have a space there, or are words by themselves."""
+    """Return which ids begin a word, and which end one: those with a space there, or that are whole words."""
     has_space = _ends_in_space(model.pieces) if model.treat_whitespace_as_suffix else _begins_with_space(model.pieces)
     marks = has_space * np.uint8(ENDS_WORD if model.treat_whitespace_as_suffix else BEGINS_WORD)
     marks[[id_ for id_ in alone if id_ < len(marks)]] = BEGINS_WORD | ENDS_WORD
@@ -124,7 +123,7 @@ def _has_inner_space(model: SentencePieceModel) -> bool:
 
 
 def _is_space(pieces: Vocab) -> NDArray[np.bool_]:
-    """Return at which bytes of the blob U+2581 stands; one more, where nothing does."""
+    """Return for each byte of the blob whether U+2581 begins there, and one more False."""
     blob = np.frombuffer(pieces.blob + bytes(len(SPACE)), dtype=np.uint8)
     n = len(pieces.blob) + 1
     found: NDArray[np.bool_] = blob[:n] == SPACE[0]
@@ -145,11 +144,11 @@ class SentencePieceEngine(Engine):
         if unusual := [token.content for token in definition.added_tokens if not token.plain]:
             raise OptionError(f"{unusual[0]!r}: a SentencePiece model supports only added tokens without options")
         self.core = encoder_of(definition.model, definition.added_vocab.items())
-        """The encoder of a text in which no added tokens are searched for."""
+        """The encoder for text without a search for added tokens."""
         super().__init__(definition)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder:
-        """Return the model's encoder, which is the same for all policies."""
+        """Return the model's encoder, the same one for all policies."""
         return self.core
 
     def added_in(self, text: Text) -> list[tuple[int, int]]:
@@ -164,12 +163,12 @@ class SentencePieceEngine(Engine):
         """Return None: the surface of each token is the text that it covers."""
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
-        """Yield the text as the model sees it: with no other stages, the alignment is for `aligned` to give."""
+        """Yield the text as the model sees it; there are no other stages, and `aligned` gives the alignment."""
         self._way(special, text)
         yield "normalizer", AlignedText(self.segments(to_utf8(text))[0])
 
     def segments(self, utf8: bytes) -> tuple[bytes, NDArray[np.uint32], NDArray[np.int64], NDArray[np.uint32]]:
-        """Return (normalized text, ids, spans in it, where each of its bytes comes from)."""
+        """Return (normalized text, ids, spans in it, the origin of each of its bytes)."""
         try:
             return self.core.segments(utf8)
         except OverflowError as error:

@@ -1,4 +1,4 @@
-"""Which special tokens user text may contain: the finder of added tokens for each policy."""
+"""Policies for special tokens in user text, and the finder of added tokens for each policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Special = str | Collection[str]
 
 MAX_POLICIES = 64
-"""Maximum number of cached policies; callers that make new ones all the time are slow."""
+"""Maximum number of cached policies; callers that always use new ones are slow."""
 
 
 class SpecialTokens:
@@ -28,7 +28,7 @@ class SpecialTokens:
         self._tokens = definition.added_tokens
         self._names = {id_: text for text, id_ in self.ids.items()}
         normalizer = definition.normalizer
-        # tokenizers looks for the tokens with `normalized` in a second pass, without a normalizer too.
+        # tokenizers searches for the tokens with `normalized` in a second pass, even without a normalizer.
         in_original = normalizer is None or not any(token.normalized for token in self._tokens)
         self.as_they_stand = in_original and found_as_they_stand(self._tokens)
         self._given = [token for token in self._tokens if self.as_they_stand or not token.normalized]
@@ -54,7 +54,9 @@ class SpecialTokens:
             return frozenset()
         allowed = frozenset(special)
         if unknown := allowed.difference(self.ids):
-            raise OptionError(f"{sorted(unknown)[0]!r} is not a special token here; there are {sorted(self.ids)[:20]}")
+            raise OptionError(
+                f"{sorted(unknown)[0]!r} is not a special token of this tokenizer; it has {sorted(self.ids)[:20]}"
+            )
         return allowed
 
     def finder(self, allowed: frozenset[str]) -> Finder | None:
@@ -85,7 +87,7 @@ class SpecialTokens:
     def _pass(
         self, tokens: list[AddedToken], allowed: frozenset[str], *, later: bool
     ) -> tuple[AddedMatcher, bytes | None] | None:
-        """Return the matcher of one pass, and marks of the tokens to find; the others stay text, as a whole."""
+        """Return the matcher of one pass, and marks of the tokens to find; the others are matched, but stay text."""
         marks = bytes(not token.special or token.content in allowed for token in tokens)
         if not any(marks):
             return None
@@ -103,7 +105,7 @@ class SpecialTokens:
         return self._matchers[later], None if all(marks) else marks
 
     def _guard(self) -> SpecialMatcher | None:
-        """Return the matcher of texts that must not be cut; None if it would not be enough."""
+        """Return the matcher of texts that must not be cut; None if a matcher cannot express this."""
         texts = [self._contents.get(token.content, token.content) for token in self._tokens]
         if any(token.single_word or token.lstrip or token.rstrip for token in self._tokens):
             return None
@@ -127,7 +129,7 @@ def found_as_they_stand(tokens: Collection[AddedToken]) -> bool:
 
 
 def may_overlap(some: list[str], others: list[str]) -> bool:
-    """Return whether one of `others` may begin in one of `some`: after its first character, or as the start of it."""
+    """Return whether one of `others` may begin inside one of `some`, or is a prefix of one."""
     inside = {character for text in some for character in text[1:]}
     starts = {text[:n] for text in some for n in range(len(text) + 1)}
     return any(text[0] in inside or text in starts for text in others)

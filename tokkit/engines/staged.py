@@ -1,4 +1,4 @@
-"""The engine of component pipelines: the core runs them on units that are not in its cache."""
+"""The engine of component pipelines: the core runs the components on units that are not in its cache."""
 
 from __future__ import annotations
 

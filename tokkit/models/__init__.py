@@ -1,4 +1,4 @@
-"""The token models, built from their definitions: pretokens go in, ids and spans come out.
+"""The token models: encode pretokens to ids and spans.
 
 Begin with base.py, and with wordpiece.py, the shortest. bpe.py checks the merges of BPE over bytes.
 """

@@ -1,4 +1,4 @@
-"""What the models of tokenizer.json share: building tables, checking options, encoding pretokens."""
+"""Shared code of the models of tokenizer.json: builds tables, checks options, encodes pretokens."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_SEED = (1 << 64) - 1
 
 
 class CompiledModel:
-    """A model over its vocabulary, ready to run. Immutable for callers; threads may share it, but not a text."""
+    """A model with its vocabulary, ready to run. Immutable for callers; threads may share it, but not a text."""
 
     __slots__ = ("_core", "_kind")
 
@@ -35,11 +35,11 @@ class CompiledModel:
     def encode(
         self, text: AlignedText, *, seed: int | None = None
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
-        """Return (ids, spans, words) of a text that is split into pretokens.
+        """Return (ids, spans, words) of a text that has been split into pretokens.
 
-        `ids` has shape (n,); `spans`, of shape (n, 2), holds bytes of the original text; `words`, of shape (n,), the
-        number of each token's pretoken. A pretoken that is an added token is one token. With a seed, a BPE model's
-        dropout is on. A character that no token covers raises VocabError if the model has no token for unknown ones.
+        `ids` has shape (n,); `spans` has shape (n, 2), in bytes of the original text; `words` has shape (n,), the
+        number of each token's pretoken. A pretoken that is an added token is one token. With a seed, BPE models use
+        dropout. VocabError if a character has no token and the model has no unknown token.
         """
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= MAX_SEED):
             raise OptionError(f"a seed is {seed!r}; it must be an integer from 0 to 2^64 - 1")
@@ -56,7 +56,7 @@ class CompiledModel:
 
 
 def own_tokens(vocab: Vocab, added_ids: Collection[int], n_own: int | None = None) -> NDArray[np.uint8]:
-    """Return marks (uint8, n_ids): 1 for ids in `added_ids` and ids from `n_own` on, which are not the model's."""
+    """Return marks (uint8, n_ids): 1 for ids that the model must not return, `added_ids` and those from `n_own` on."""
     marks = np.zeros(vocab.n_ids, dtype=np.uint8)
     if n_own is not None:
         marks[n_own:] = 1
@@ -89,8 +89,8 @@ def _complaint(vocab: Vocab, marks: NDArray[np.uint8], place: object) -> str:
         return str(place)
     if place < 0:
         return (
-            f"merge {-1 - place} names an id that is not a token of the model, or its result is not its parts joined, "
-            "the right one without the prefix of continuing tokens"
+            f"merge {-1 - place} has invalid ids; they must be tokens of the model, and the result must be the left "
+            "token joined with the right one without its continuation prefix"
         )
     token = vocab[place]
     ids = [id_ for other, id_ in vocab.items() if other == token and not marks[id_]]
@@ -98,11 +98,11 @@ def _complaint(vocab: Vocab, marks: NDArray[np.uint8], place: object) -> str:
 
 
 def check_text(*, optional: bool, **options: object) -> None:
-    """OptionError unless each is text, or None if that may be."""
+    """Raise OptionError unless each value is text, or None for optional ones."""
     for name, value in options.items():
         if value is None and optional:
             continue
         if not isinstance(value, str):
             raise OptionError(f"{name} is {value!r}; it must be text{' or None' if optional else ''}")
         if any(0xD800 <= ord(c) < 0xE000 for c in value):
-            raise OptionError(f"{name} has a lone surrogate, which no token has: {value!r}")
+            raise OptionError(f"{name} is {value!r}; it must not have a lone surrogate")

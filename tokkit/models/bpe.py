@@ -22,8 +22,10 @@ WHOLE = 0
 """The scanner that does not split."""
 
 CACHE_WORDS = 1 << 19
-"""Maximum number of pretokens of up to 15 bytes in one thread's cache, besides the vocabulary's own. With a vocabulary
-of up to 200,000 tokens, the table has at most 64 MiB; longer pretokens have another table, of at most 20 MiB."""
+"""Maximum number of pretokens of up to 15 bytes in one thread's cache, not counting tokens of the vocabulary. With a
+vocabulary of up to 200,000 tokens, this table takes at most 64 MiB; longer pretokens have another table of at most 20
+MiB.
+"""
 
 
 def encoder(
@@ -58,12 +60,12 @@ def _repeated_token(vocab: Vocab, special_ids: Collection[int]) -> str:
 
 
 def possible_merges(vocab: Vocab, model: BPE, special_ids: Collection[int]) -> tuple[NDArray[np.uint32], int]:
-    """Return (merges, unreachable): the merges that can happen, and the number of tokens that none of them makes.
+    """Return (merges, unreachable): the merges that can happen, and the number of tokens that no merge makes.
 
     `merges` has shape (n, 3), the ids of left, right and result in order of priority, one for each token that merging
-    can make: merges inside a token always happen in the order in which they happen when the token is alone, so other
-    ways to split it never occur. Models with equal merges give equal ids, rank BPE or merge list, except for the
-    unreachable tokens, which only a whole pretoken can become.
+    can make. The merges inside a token always happen in the same order as when the token is encoded alone, so no other
+    way to build it occurs. Models with equal merges give equal ids, whether rank BPE or merge list, except for
+    unreachable tokens, which only occur as whole pretokens.
     """
     made = _model(vocab, model, special_ids, WHOLE, 0)
     return made.merges(), made.unreachable

@@ -1,8 +1,7 @@
 """`CharBPE`: the BPE model of tokenizer.json, over characters.
 
-Not to be confused with `definition.BPE`, which merges bytes in an engine of its own. Here a pretoken starts as
-characters, with a prefix or suffix by their place in the word; characters without a token fall back to bytes or are
-unknown.
+This is not `definition.BPE`, which merges bytes in a separate engine. Here a pretoken starts as characters, with a
+prefix or suffix that depends on their position in the word; characters without a token become bytes or unknown tokens.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from tokkit.vocab import Vocab
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CharBPE:
-    """Byte-pair encoding over characters: listed pairs merge, the first of the list first, then leftmost.
+    """Byte-pair encoding over characters: listed pairs merge, the earliest in the list first, then the leftmost.
 
     `merges` is a uint32 array of shape (n, 3), the ids of left, right and result in order of priority (`merge_ids`
     makes it from pairs of strings); of a repeated pair the last counts. The other fields are those of tokenizer.json:
-    `unk_token` None drops characters that are in no token, and `dropout` is the probability of skipping a merge, if
-    `encode` is given a seed. With `suffix_apart`, which tokenizer.json does not have, the suffix is a separate symbol
-    after the last character, as in the first version of the paper's code.
+    `unk_token=None` drops characters that have no token, and `dropout` is the probability of skipping a merge if
+    `encode` gets a seed. With `suffix_apart`, which tokenizer.json does not have, the suffix is a separate symbol after
+    the last character, as in subword-nmt 0.1.
 
     >>> from tokkit._core.align import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"l", b"o", b"w</w>", b"lo"])
@@ -55,7 +54,9 @@ class CharBPE:
     def __post_init__(self) -> None:
         merges = np.asarray(self.merges)
         if merges.ndim != 2 or merges.shape[1] != 3 or merges.dtype.kind not in "iu":
-            raise VocabError(f"merges are ids of shape (n, 3), not {merges.dtype} of shape {merges.shape}")
+            raise VocabError(
+                f"merges are {merges.dtype} of shape {merges.shape}; they must be integer ids of shape (n, 3)"
+            )
         if merges.size and not 0 <= merges.min() <= merges.max() <= np.iinfo(np.uint32).max:
             raise VocabError(f"merges hold ids from {merges.min()} to {merges.max()}; ids are 32-bit numbers")
         merges = np.array(merges, dtype=np.uint32, order="C")  # a copy, so that nobody can change it
@@ -95,13 +96,13 @@ class CharBPE:
         return base.build("bpe", vocab, marks, options)
 
     def splittable(self, vocab: Vocab, core: PieceEncoder) -> Matrix:
-        """Return the pairs of atoms between which a pretoken may be cut: no merge joins them, and each is a token.
+        """Return the pairs of atoms between which a pretoken may be cut: no merge joins them, and both are tokens.
 
-        A merge across such a place would have a left side that ends in the one and a right side that begins with the
-        other, and `joined` has all of these pairs. So every merge is on one side, and neither side changes what the
-        other does. Unknown characters would break this, because they may fuse into one token, or be dropped so that
-        their neighbours meet. Hence both characters are tokens, or unknown characters become bytes that never merge.
-        Before U+2581, if no token has it after another character, words are separate in any case.
+        A merge across the cut would have a left token that ends in the first atom and a right token that begins with
+        the second, and `joined` has all such pairs. So every merge stays on one side, and the sides do not affect each
+        other. Unknown characters would break this, because they may fuse into one token, or be dropped so that their
+        neighbours become adjacent. Therefore both characters must be tokens, or unknown characters must become bytes
+        that never merge. A cut before U+2581 is always allowed if no token has it after another character.
         """
         between = not self.continuing_subword_prefix and not self.end_of_word_suffix
         made = nowhere()
@@ -122,7 +123,7 @@ class CharBPE:
 
 
 def _atoms(vocab: Vocab, ids: NDArray[np.uint32], *, last: bool) -> NDArray[np.int64]:
-    """Return the atom of the first or last character of each token: ASCII, U+2581, or another."""
+    """Return the atom of the first or last character of each token: an ASCII character, U+2581, or OTHER."""
     blank = "\u2581".encode()
     padded = np.frombuffer(bytes(len(blank)) + vocab.blob + bytes(len(blank)), dtype=np.uint8)
     n = len(vocab.blob) + len(blank)
@@ -143,20 +144,22 @@ def merge_ids(
 ) -> NDArray[np.uint32]:
     """Return the ids of merges: uint32 of shape (n, 3), left, right and result.
 
-    A merge is a pair of strings, or one string with a space between the two. The result is the two joined, the right
-    one without the bytes of the prefix. VocabError names the first merge that is invalid or has no tokens.
+    A merge is a pair of strings, or one string with a space between the two. Its result is the two joined, the right
+    one without the prefix. VocabError names the first merge that is invalid or whose tokens do not exist.
     """
     cut = len((continuing_subword_prefix or "").encode())
     marks = base.own_tokens(vocab, added_ids)
     types = set(map(type, merges))
     spaced = types == {str}
     if not spaced and not (types <= {tuple, list} and set(map(len, merges)) <= {2}):
-        raise VocabError("merges must be pairs of strings, or strings with a space between the two, and not a mixture")
+        raise VocabError(
+            "merges are mixed; they must all be pairs of strings, or all be strings with a space between the two"
+        )
     strings: Iterable[Any] = merges if spaced else chain.from_iterable(merges)
     try:
         text = "\0".join(strings).encode()
     except (TypeError, UnicodeEncodeError) as error:
-        raise VocabError(f"merges are pairs of strings of valid text: {error}") from None
+        raise VocabError(f"merges must be pairs of strings of valid text: {error}") from None
     if text.count(0) == (1 if spaced else 2) * len(merges) - 1:
         found, n = find_merges(vocab.blob, vocab.offsets, marks, text, ord(" ") if spaced else 0, cut, len(merges))
         if n == len(merges):

@@ -1,4 +1,4 @@
-"""What a model is called: as tokenizer.json has it, and in messages."""
+"""Names of models, in tokenizer.json and in messages."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _KINDS = {"bpe": "BPE", "unigram": "Unigram", "word": "words", "char": "characte
 
 
 def name_of(model: object) -> str:
-    """Return what tokenizer.json calls a model: "BPE" for BPE over bytes and over characters."""
+    """Return the name of a model in tokenizer.json: "BPE" for BPE over bytes and over characters."""
     if isinstance(model, SentencePieceModel):
         return f"SentencePiece {_KINDS[model.kind]}"
     return "BPE" if isinstance(model, CharBPE) else type(model).__name__
 
 
 def described(model: object) -> str:
-    """Return the name for a message that tells BPE over characters from BPE over bytes."""
+    """Return the name of a model for messages, which distinguishes BPE over characters from BPE over bytes."""
     return "BPE over characters" if isinstance(model, CharBPE) else name_of(model)

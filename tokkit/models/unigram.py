@@ -17,11 +17,11 @@ from tokkit.vocab import Vocab
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Unigram:
-    """The sequence of tokens with the greatest sum of scores, as tokenizers finds it (float64, each piece from 0).
+    """Unigram: finds the tokens with the highest sum of scores, as tokenizers does (in float64, from 0 per pretoken).
 
-    `scores[i]`, a log probability, is that of the token with the id i; ids from `len(scores)` on are not the model's.
-    An unknown character scores 10 below the least of them. Neighbouring unknown characters become one token, or with
-    `byte_fallback` the tokens of their bytes, if there is one for each. Of two equal tokens the last counts.
+    `scores[i]` is the log probability of the token with the id i; ids from `len(scores)` on do not belong to the model.
+    An unknown character scores 10 below the lowest score. Adjacent unknown characters become one token, or with
+    `byte_fallback` the tokens of their bytes if all exist. If two tokens are equal, the last one counts.
 
     >>> from tokkit._core.align import AlignedText
     >>> vocab = Vocab.from_list([b"<unk>", b"a", b"b", b"ab"])
@@ -39,9 +39,9 @@ class Unigram:
         try:
             scores = np.array(self.scores, dtype=np.float64)  # a copy, so that nobody can change it
         except (TypeError, ValueError):
-            raise OptionError("scores are numbers, one for each token") from None
+            raise OptionError("scores must be numbers, one for each token") from None
         if scores.ndim != 1:
-            raise OptionError(f"scores are numbers of shape (n,), not of shape {scores.shape}")
+            raise OptionError(f"scores have shape {scores.shape}; it must be (n,)")
         if not np.all(finite := np.isfinite(scores)):
             raise VocabError(f"the score of token {np.argmin(finite)} is {scores[np.argmin(finite)]}; give a number")
         scores.flags.writeable = False
@@ -51,7 +51,7 @@ class Unigram:
         if unk_id is not None and (isinstance(unk_id, bool) or not isinstance(unk_id, int)):
             raise OptionError(f"unk_id is {unk_id!r}; it must be an id or None")
         if unk_id is not None and not 0 <= unk_id < len(scores):
-            raise VocabError(f"unk_id is {unk_id}, but the model has {len(scores)} tokens, with ids from 0")
+            raise VocabError(f"unk_id is {unk_id}; the ids of this model's {len(scores)} tokens start at 0")
 
     @renamed.keywords(foreign="added_ids")
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> base.CompiledModel:

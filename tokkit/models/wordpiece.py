@@ -15,9 +15,9 @@ MAX_CHARACTERS = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordPiece:
-    """Greedy longest match: the longest token that a word begins with, then the longest with the prefix, and so on.
+    """Greedy longest match: the longest token at the start of a word, then the longest with the prefix, and so on.
 
-    A word that cannot be matched, or has more than `max_input_chars_per_word` characters, is one `unk_token`.
+    A word that cannot be matched, or with more than `max_input_chars_per_word` characters, becomes `unk_token`.
 
     >>> from tokkit._core.align import AlignedText
     >>> model = WordPiece().encoder(Vocab.from_list([b"[UNK]", b"un", b"##aff", b"##able"]))

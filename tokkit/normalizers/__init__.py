@@ -1,4 +1,5 @@
-"""Normalizers: a text goes in, the text to split comes out, each of its bytes aligned with the original.
+"""Normalizers: change a text before it is split; each byte of the result is aligned with the original text.
 
-A component a file; begin with base.py and lowercase.py. sentencepiece_rules.py and charsmap_builder.py make charsmaps.
+Each component has its own file; begin with base.py and lowercase.py. sentencepiece_rules.py and charsmap_builder.py
+make charsmaps.
 """

@@ -1,4 +1,4 @@
-"""The base class of all normalizers: a rule for a text in parts, and `normalize` for a str."""
+"""The base class of all normalizers."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ Specs = tuple[tuple[Any, ...], ...]
 
 
 class Normalizer:
-    """Changes a text. Immutable; its fields are those of tokenizer.json."""
+    """A rule that changes text. Immutable; its fields are those of tokenizer.json."""
 
     __slots__ = ()
 
     def stages(self) -> Specs | None:
-        """Return the core's specification, None if there is only `normalize`."""
+        """Return the specification for the core, None if the component only has `normalize`."""
         return None
 
     def cut_rules(self) -> list[CutRule]:
-        """Return where the text before each of `stages` may be cut."""
+        """Return the cut rule of each of `stages`: where the text before it may be cut."""
         return [never()]
 
     def normalize(self, text: AlignedText) -> None:
-        """Normalize each part of `text` by itself, in place, except added tokens."""
+        """Normalize each part of `text` separately and in place, except added tokens."""
         specs = self.stages()
         if specs is None:
             raise OptionError(f"{type(self).__name__} has neither stages() nor normalize(text)")
         Stages(specs).run(text)
 
     def normalize_str(self, text: str) -> str:
-        """Return `text`, as one part, normalized."""
+        """Return a str normalized, as a text of one part."""
         aligned = AlignedText(text)
         self.normalize(aligned)
         return "".join(aligned.pieces)

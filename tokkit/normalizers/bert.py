@@ -13,9 +13,9 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, WHITE, CutRule, by_cha
 class Bert(Normalizer):
     r"""BERT's normalizations, in this order.
 
-    `clean_text` drops controls, format characters, U+0000 and U+FFFD, and makes white space spaces.
-    `handle_chinese_chars` puts a space on either side of Chinese characters. `strip_accents` (None: if `lowercase` is
-    True) decomposes and drops marks. `lowercase` lowercases each character.
+    `clean_text` drops control and format characters, U+0000 and U+FFFD, and turns white space into spaces.
+    `handle_chinese_chars` puts a space on either side of Chinese characters. `strip_accents` (None: same as
+    `lowercase`) decomposes characters and drops combining marks. `lowercase` lowercases each character.
 
     >>> Bert().normalize_str("Où\tsommes-nous? 中国")
     'ou sommes-nous?  中  国 '

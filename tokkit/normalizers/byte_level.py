@@ -10,7 +10,7 @@ from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, OTHER, WHITE, CutRule,
 
 @dataclass(frozen=True, slots=True)
 class ByteLevel(Normalizer):
-    """Puts a printable character in the place of each byte of the text's UTF-8, as byte-level vocabularies spell it.
+    """Replaces each byte of the text's UTF-8 by a printable character, as byte-level vocabularies do.
 
     >>> ByteLevel().normalize_str("a é")
     'aĠÃ©'

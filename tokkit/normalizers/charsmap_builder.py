@@ -1,7 +1,7 @@
 """Builds a precompiled_charsmap from rules: strings and their replacements, as a double array with shared suffixes.
 
-The form is that of Darts (csrc/text/charsmap.h). A trie of the strings is made small first, by letting nodes that go on
-alike be one; then each node's children are put where they find room, no two nodes' in one place.
+The format is that of Darts (csrc/text/charsmap.h). First, nodes of the trie with equal subtrees are merged. Then the
+children of each node are placed in free units, with a different base for each node.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _OFFSET_SHIFT, _MAX_UNITS = 10, 1 << 21
 _BLOCK, _ALL = 256, (1 << 256) - 1
 _MAX_BYTES, _MAX_RULES = 256, 1 << 20
 _OPEN_BLOCKS = 16
-"""Blocks, the last ones with room, in which a node looks for it: more makes the map smaller, and making it slower."""
+"""Number of the last blocks with free units that a node tries: more blocks give a smaller map, but a slower build."""
 _EVERY_OTHER = [sum(1 << i for i in range(_BLOCK) if not i >> bit & 1) for bit in range(8)]
 
 Node = tuple[int, tuple[tuple[int, int], ...]]
-"""The place of the string that ends here, or -1, and (byte, number of the node below) in order."""
+"""(Index of the string that ends here or -1, (byte, number of the child node) in order)."""
 
 
 def compile_rules(rules: Mapping[str, str]) -> bytes:
-    """Return the map that puts `rules[text]` in the place of each text, the longest first; b"" of no rules.
+    """Return the map that replaces each text by `rules[text]`, the longest match first; b"" without rules.
 
     OptionError for an empty text, or for NUL, which ends strings in a map.
 
@@ -40,19 +40,21 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
     keys = []
     for source, target in rules.items():
         if not source or "\0" in source or "\0" in target:
-            raise OptionError(f"the rule {source!r} → {target!r}: a text that is not empty, without NUL, is replaced")
+            raise OptionError(
+                f"the rule {source!r} → {target!r}: the text to replace must have at least one character, and no NUL"
+            )
         if target not in places:
             places[target] = len(strings)
             strings += target.encode() + b"\0"
         keys.append((source.encode(), places[target]))
     units = _placed(*_small_trie(sorted(keys)))
     if len(units) > _MAX_UNITS:
-        raise OptionError(f"the rules make {len(units)} units, and a map has up to {_MAX_UNITS}")
+        raise OptionError(f"the rules make {len(units)} units; a map has at most {_MAX_UNITS}")
     return struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + bytes(strings)
 
 
 def _small_trie(keys: list[tuple[bytes, int]]) -> tuple[list[Node], int]:
-    """Return the nodes of a trie of sorted keys, each once, and the number of the root."""
+    """Return the nodes of the minimal trie of sorted keys, and the number of the root."""
     nodes: list[Node] = []
     numbers: dict[Node, int] = {}
 
@@ -62,7 +64,7 @@ def _small_trie(keys: list[tuple[bytes, int]]) -> tuple[list[Node], int]:
             nodes.append(node)
         return numbers[node]
 
-    # The path to the last key: (the place of its string, the children that are complete) of each node on it.
+    # The path to the last key: for each node, (index of the string that ends there, finished children).
     path: list[tuple[int, list[tuple[int, int]]]] = [(-1, [])]
     last = b""
 
@@ -95,7 +97,7 @@ def _mirrored(mask: int, byte: int) -> int:
 def _placed(nodes: list[Node], root: int) -> list[int]:
     """Return the units of the double array."""
     units = [0] * _BLOCK
-    free, bases = [_ALL & ~1], [_ALL & ~1]  # the root is at 0, and no children begin there
+    free, bases = [_ALL & ~1], [_ALL & ~1]  # the root is at 0, so no children can have base 0
     where: dict[int, int] = {}
 
     def room_for(labels: list[int]) -> int:
@@ -115,9 +117,9 @@ def _placed(nodes: list[Node], root: int) -> list[int]:
                 for label in labels:
                     free[block] ^= 1 << (at ^ label)
                 return int(block * _BLOCK + at)
-        raise OptionError("no room")  # which a block of its own has
+        raise OptionError("no room")  # cannot happen: a new block has room
 
-    # Those with many children first: they need more room together.
+    # Nodes with many children first, because they need more free units at once.
     for number in sorted(range(len(nodes)), key=lambda number: -len(nodes[number][1])):
         value, children = nodes[number]
         where[number] = room_for([*([0] if value >= 0 else []), *(byte for byte, _ in children)])
@@ -130,7 +132,7 @@ def _placed(nodes: list[Node], root: int) -> list[int]:
             leaf = _LEAF_BELOW if nodes[below][0] >= 0 else 0
             units[at] = (at ^ where[below]) << _OFFSET_SHIFT | leaf | byte
     units[0] = where[root] << _OFFSET_SHIFT
-    # What is in no use must not be taken for a child by 0.
+    # An unused unit must not look like a child with the label 0.
     for at in range(len(units)):
         if at and free[at // _BLOCK] >> at % _BLOCK & 1:
             units[at] = _VALUE
@@ -138,20 +140,20 @@ def _placed(nodes: list[Node], root: int) -> list[int]:
 
 
 def decompile(charsmap: bytes) -> list[tuple[str, str]]:
-    """Return the rules of a map as pairs, by the bytes of what is replaced; OptionError for a map that has no end.
+    """Return the rules of a map as (text, replacement), sorted by bytes; OptionError for a map with a cycle.
 
     >>> decompile(compile_rules({"a": "A", "ab": "x"}))
     [('a', 'A'), ('ab', 'x')]
     """
     if not charsmap:
         return []
-    Charsmap(charsmap)  # which checks it
+    Charsmap(charsmap)  # checks the map
     n = int.from_bytes(charsmap[:4], "little") // 4
     units, strings = struct.unpack_from(f"<{n}I", charsmap, 4), charsmap[4 + 4 * n :]
     below: dict[int, list[tuple[int, int]]] = {}
     for at, unit in enumerate(units):
         byte = unit & (_VALUE | 0xFF)
-        if at and 0 < byte <= 0xFF:  # it can only be the child by this byte of what has its children there
+        if at and 0 < byte <= 0xFF:  # a unit can only be the child with this label of the node with this base
             below.setdefault(at ^ byte, []).append((at, byte))
     found: list[tuple[bytes, bytes]] = []
     stack = [(b"", _offset(units[0]))]

@@ -9,15 +9,15 @@ from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
 
 MARKER = "\ufdd0"
-"""What begins the markers of the steps that spell the rules out in a file: no character, in the sense of Unicode."""
+"""First character of the markers in the steps that express the rules in a file: a Unicode noncharacter."""
 
 
 @dataclass(frozen=True, slots=True)
 class LongestRules(Normalizer):
-    """Replaces, at each place, the longest text that the charsmap (bytes) has a rule for.
+    """Replaces, at each position, the longest text that has a rule in the charsmap (bytes).
 
-    This is what sentencepiece does; `Precompiled` is what tokenizers does with the same map. A tokenizer.json has it as
-    several steps (formats/charsmap_steps.py). OptionError for an invalid charsmap.
+    This is what sentencepiece does; `Precompiled` does what tokenizers does with the same map. In a tokenizer.json it
+    is written as several steps (formats/charsmap_steps.py). OptionError for an invalid charsmap.
 
     >>> from tokkit.normalizers.charsmap_builder import compile_rules
     >>> LongestRules(compile_rules({"a": "A", "ab": "x"})).normalize_str("aabcb")

@@ -10,9 +10,9 @@ from tokkit.unicode_regex.atoms import OTHER, CutRule, by_character
 
 @dataclass(frozen=True, slots=True)
 class Lowercase(Normalizer):
-    """Turns each character into lower case by itself: Σ becomes σ at the end of a word too.
+    """Lowercases each character on its own, without context: Σ becomes σ at the end of a word too.
 
-    Unicode 17.0, as tokenizers 0.23 has it.
+    By Unicode 17.0, as in tokenizers 0.23.
 
     >>> Lowercase().normalize_str("ΟΔΟΣ, Straße")
     'οδοσ, straße'

@@ -1,4 +1,4 @@
-"""Normalizer of SentencePiece's "nmt" rules: drops control characters, and makes separators spaces."""
+"""Normalizer with SentencePiece's "nmt" rules: drops control characters, and turns separators into spaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokkit.unicode_regex.atoms import BLANK, OTHER, WHITE, CutRule, by_characte
 
 @dataclass(frozen=True, slots=True)
 class Nmt(Normalizer):
-    r"""Drops controls; tabs, line ends, joiners, U+2581, U+FEFF, U+FFFD and the like become spaces.
+    r"""Drops control characters; tabs, line ends, joiners, U+2581, U+FEFF, U+FFFD and similar ones become spaces.
 
     >>> Nmt().normalize_str("a\tb\x07▁c")
     'a b c'

@@ -14,10 +14,10 @@ from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, by_character
 
 @dataclass(frozen=True, slots=True)
 class Precompiled(Normalizer):
-    """Replaces texts by the rules of a charsmap (base64 or bytes), as tokenizers does.
+    """Replaces text by the rules of a charsmap (base64 or bytes), as tokenizers does.
 
-    Unlike sentencepiece, it looks at grapheme clusters: a cluster that begins with a character of the map is replaced
-    as a whole, with its marks. OptionError for an invalid map.
+    Unlike sentencepiece, it works on grapheme clusters: a cluster that begins with a character of the map is replaced
+    as a whole, including its marks. OptionError for an invalid map.
     """
 
     precompiled_charsmap: str
@@ -45,5 +45,5 @@ class Precompiled(Normalizer):
         rule = by_character(
             lambda character: character if self._map.keeps(character) else "", dict.fromkeys(range(OTHER, HAN + 1))
         )
-        rule.allowed[LEADS] = rule.allowed[13, 10] = rule.allowed[:, HAN] = False  # they may be of one cluster
+        rule.allowed[LEADS] = rule.allowed[13, 10] = rule.allowed[:, HAN] = False  # they may be in one cluster
         return [rule]

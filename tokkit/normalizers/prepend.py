@@ -10,7 +10,7 @@ from tokkit.unicode_regex.atoms import AT_START, CutRule, everywhere, nowhere
 
 @dataclass(frozen=True, slots=True)
 class Prepend(Normalizer):
-    """Puts `prepend` before each piece that is not empty; it comes from where the first character comes from.
+    """Puts `prepend` before each non-empty part of the text; it is aligned with the first character.
 
     >>> Prepend("▁").normalize_str("the")
     '▁the'

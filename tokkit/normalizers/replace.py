@@ -20,7 +20,7 @@ from tokkit.unicode_regex.boundaries import chosen, pattern_boundaries
 from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
 
-# Patterns of literal characters, repeated or followed by others, which need no automaton.
+# Patterns of literal characters, optionally repeated or with a look-ahead, which need no automaton.
 _ITSELF = r"(?:\\[!-/:-@\[-`{-~]|[^\\\[\](){}|*+?.^$])"
 _RUN = re.compile(rf"({_ITSELF})(?:\+|\{{([1-9]\d{{0,3}}),\}})", re.DOTALL)
 _BEFORE = re.compile(rf"({_ITSELF}+)\(\?=({_ITSELF}+)\)", re.DOTALL)
@@ -28,7 +28,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class _Literal(NamedTuple):
-    """A text, where `ahead` is after it; or runs of it, of `minimum` or more, if that is not 0."""
+    """A literal text, only where `ahead` follows; with `minimum` > 0, runs of at least `minimum` repeats of it."""
 
     text: str
     ahead: str = ""
@@ -39,8 +39,8 @@ class _Literal(NamedTuple):
 class Replace(Normalizer):
     """Replaces each match of `pattern`, {"String": text} or {"Regex": pattern}, with `content`, taken literally.
 
-    A pattern is in the syntax that Oniguruma and the `regex` package read alike (formats/oniguruma.py checks files).
-    The replacement is aligned with the last character of the match.
+    Patterns use the syntax that Oniguruma and the `regex` package share (formats/oniguruma.py checks files). The
+    replacement is aligned with the last character of the match.
 
     >>> Replace({"Regex": " {2,}"}, "▁").normalize_str("a  b c")
     'a▁b c'
@@ -74,7 +74,7 @@ class Replace(Normalizer):
         return None
 
     def cut_rules(self) -> list[CutRule]:
-        """Return where a text may be cut: between two characters that no match contains both."""
+        """Return where a text may be cut: between two characters that are never both in one match."""
         ends = [atom(self.content[-1])] if self.content else None
         starts = [atom(self.content[0])] if self.content else None
         if found := self._literal():

@@ -1,4 +1,4 @@
-"""The charsmap of a SentencePiece normalization, by its name or from the lines of a TSV."""
+"""Makes the charsmap of a SentencePiece normalization, by name or from a TSV file."""
 
 from __future__ import annotations
 
@@ -10,28 +10,27 @@ from tokkit.errors import FormatError, OptionError
 from tokkit.normalizers.charsmap_builder import compile_rules
 
 NAMES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
-"""What SentencePiece's --normalization_rule_name takes."""
+"""The values of SentencePiece's --normalization_rule_name."""
 
 
 @functools.cache
 def charsmap(name: str) -> bytes:
-    """Return the map of a normalization by its name; that of "identity" is empty.
+    """Return the charsmap of a normalization by its name; for "identity" it is empty.
 
-    The maps are those of SentencePiece 0.2.3 in all they do: NFKC of Unicode 17, with case folding where the name ends
-    in _cf, and white space and controls brought into order where it begins with nmt_. data/make_charsmaps.py makes
-    them; the first call reads one.
+    The maps do exactly what those of SentencePiece 0.2.3 do: NFKC of Unicode 17; _cf adds case folding, and nmt_ adds
+    rules for white space and control characters. data/make_charsmaps.py makes them; a map is read at its first use.
     """
     if name == "identity":
         return b""
     if name not in NAMES:
-        raise OptionError(f"the normalization is {name!r}; it must be one of {', '.join(NAMES)}, or rules of your own")
+        raise OptionError(f"the normalization is {name!r}; it must be one of {', '.join(NAMES)}, or your own rules")
     return zlib.decompress(resources.files("tokkit.normalizers").joinpath("charsmaps", f"{name}.z").read_bytes())
 
 
 def read_tsv(text: str) -> dict[str, str]:
-    r"""Return the rules of a TSV: code points in hexadecimal, a tab, and those to put in their place, if any.
+    r"""Return the rules of a TSV: code points in hexadecimal, a tab, and their replacement.
 
-    FormatError names the line that is not of that kind. Of two rules for one text the last counts.
+    FormatError names an invalid line. If a text has two rules, the last one counts.
 
     >>> read_tsv("FF21 41\t61\tcomment\n41\n")
     {'ＡA': 'a', 'A': ''}
@@ -44,16 +43,18 @@ def read_tsv(text: str) -> dict[str, str]:
         try:
             found = [_text(field) for field in (source, more[0] if more else "")]
         except (ValueError, OverflowError):
-            raise FormatError(f"line {number}: {line[:60]!r} is not code points, such as 41, in hexadecimal") from None
+            raise FormatError(
+                f"line {number}: {line[:60]!r} is invalid; write code points in hexadecimal, such as 41"
+            ) from None
         if not found[0]:
-            raise FormatError(f"line {number}: nothing is to be replaced")
+            raise FormatError(f"line {number}: the text to replace is empty; write its code points before the tab")
         rules[found[0]] = found[1]
     return rules
 
 
 def _text(field: str) -> str:
     text = "".join(chr(int(point, 16)) for point in field.split())
-    text.encode()  # which surrogates have none of
+    text.encode()  # surrogates cannot be encoded
     return text
 
 

@@ -15,7 +15,7 @@ from tokkit.unicode_regex.cost_limits import PatternTime
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Normalizer):
-    """Gives each normalizer the text that the one before it made. One of your own needs `normalize(text)`.
+    """Runs each normalizer on the result of the one before. Your own class needs a method `normalize(text)`.
 
     >>> from tokkit.normalizers.lowercase import Lowercase
     >>> from tokkit.normalizers.strip import Strip
@@ -29,10 +29,10 @@ class Sequence(Normalizer):
         object.__setattr__(self, "normalizers", tuple(self.normalizers))
         for normalizer in self.normalizers:
             if not callable(getattr(normalizer, "normalize", None)) or isinstance(normalizer, type):
-                raise OptionError(f"normalizers have a method normalize(text); {normalizer!r} has none")
+                raise OptionError(f"{normalizer!r} is not a normalizer: it has no method normalize(text)")
 
     def stages(self) -> Specs | None:
-        """Return the core's specification; None if it cannot run all of them."""
+        """Return the specification for the core; None if the core cannot run all normalizers."""
         found: list[tuple[Any, ...]] = []
         for normalizer in self.normalizers:
             specs = normalizer.stages() if isinstance(normalizer, Normalizer) else None
@@ -46,7 +46,7 @@ class Sequence(Normalizer):
         return [rule for normalizer in self.normalizers for rule in normalizer.cut_rules()]
 
     def normalize(self, text: AlignedText) -> None:
-        """Run all of them."""
+        """Run all normalizers."""
         with PatternTime(len(text.original)):
             for normalizer in self.normalizers:
                 normalizer.normalize(text)

@@ -11,7 +11,7 @@ from tokkit.unicode_regex.atoms import AT_END, AT_START, WHITES, CutRule, everyw
 
 @dataclass(frozen=True, slots=True)
 class Strip(Normalizer):
-    """Cuts white space (White_Space of Unicode) from either end of each piece.
+    """Removes white space (Unicode White_Space) from either end of each part of the text.
 
     >>> Strip(strip_left=False).normalize_str("  a b  ")
     '  a b'
@@ -31,5 +31,5 @@ class Strip(Normalizer):
     def cut_rules(self) -> list[CutRule]:
         """Return where a text may be cut."""
         allowed = everywhere()
-        allowed[WHITES] = False  # white space at either end of a text is all in its first or last part
+        allowed[WHITES] = False  # the white space at an end of the text must stay in one part
         return [CutRule(allowed, nowhere(), edges=AT_START * self.strip_left | AT_END * self.strip_right)]

@@ -10,9 +10,9 @@ from tokkit.unicode_regex.atoms import OTHER, CutRule, by_character
 
 @dataclass(frozen=True, slots=True)
 class StripAccents(Normalizer):
-    r"""Drops marks: what is in the categories Mn, Mc and Me of Unicode 9.0, as tokenizers has it.
+    r"""Drops combining marks: the categories Mn, Mc and Me of Unicode 9.0, as in tokenizers.
 
-    It decomposes nothing: an NFD before it does.
+    It does not decompose characters; put NFD before it.
 
     >>> StripAccents().normalize_str("e\u0301 é")
     'e é'

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tokkit.normalizers.base import Normalizer, Specs
 from tokkit.unicode_regex.atoms import BLANK, HAN, OTHER, WHITE, WHITES, CutRule, by_character
 
-# ASCII and Chinese characters join nothing before them, and no other character becomes one that ends in white space.
+# ASCII and Chinese characters never compose with the character before, and no other character becomes white space.
 _beyond = [HAN, OTHER, BLANK, *range(33, 128)]
 _canonical = by_character(str, {OTHER: [OTHER, *b"K;`"], HAN: [HAN, OTHER]})
 _compatible = by_character(str, {OTHER: _beyond, WHITE: WHITES, HAN: [HAN, OTHER]})
@@ -15,9 +15,9 @@ _compatible = by_character(str, {OTHER: _beyond, WHITE: WHITES, HAN: [HAN, OTHER
 
 @dataclass(frozen=True, slots=True)
 class NFC(Normalizer):
-    """Form C: canonical composition, characters with their marks as one character where there is one.
+    """Form C: canonical composition; a character and its marks become one character if there is one.
 
-    By Unicode 16.0; tokenizers 0.23 has 9.0 and leaves later characters unchanged (tests/normalizers/test_unicode.py).
+    By Unicode 16.0; tokenizers 0.23 uses 9.0 and leaves newer characters unchanged (tests/normalizers/test_unicode.py).
 
     >>> len(NFC().normalize_str("e\N{COMBINING ACUTE ACCENT}"))
     1

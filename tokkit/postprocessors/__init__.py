@@ -1,4 +1,4 @@
-"""Postprocessors: encodings of a text or a pair go in, with special tokens, truncated and padded they come out.
+"""Postprocessors: add special tokens to the encodings of a text or a pair, and truncate and pad them.
 
-Begin with layout.py (what is put around a text) and template.py; batch.py does the same to arrays.
+Begin with layout.py (the tokens around a text) and template.py; batch.py does the same for arrays.
 """

@@ -1,4 +1,4 @@
-"""Pads a batch of ids into arrays of one row a text, with special tokens and truncation, without lists."""
+"""Pads a batch of ids into arrays with one row per text, with special tokens and truncation, without lists."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tokkit.postprocessors.layout import Added, Postprocessor
 from tokkit.postprocessors.lengths import Lengths, kept_lengths, padded_length
 
 Flat = tuple[NDArray[np.uint32], NDArray[np.int64]]
-"""ids, uint32, and offsets, int64: text i has `ids[offsets[i]:offsets[i + 1]]`, as encode_batch gives them."""
+"""(ids, offsets) as encode_batch returns them, uint32 and int64: text i has `ids[offsets[i]:offsets[i + 1]]`."""
 
 
 class Batch(NamedTuple):
@@ -34,10 +34,10 @@ def batch(
     truncation: Truncation | None = None,
     add_special: bool = True,
 ) -> Batch:
-    """Return what `processor` makes of each text, or pair, as rows: those of its encodings, cut and padded alike.
+    """Return the encodings of texts or pairs after `processor`, truncated and padded, as rows of arrays.
 
-    `texts` are the ids of all texts, then, for pairs, those of all second texts. What truncation cuts off is not
-    returned: encode text by text where it is wanted. A text longer than a fixed length raises OptionError.
+    `texts` has the ids of all texts and, for pairs, those of all second texts. Tokens that truncation cuts off are not
+    returned; for them, encode each text on its own. A text longer than a fixed length raises OptionError.
 
     >>> from tokkit.postprocessors.bert import Bert
     >>> flat = np.array([7, 8, 9], dtype=np.uint32), np.array([0, 1, 3])
@@ -65,7 +65,7 @@ def batch(
         raise OptionError(
             f"text {row} has {total[row]} tokens, more than the padded length {length}: truncate, or pad to the longest"
         )
-    # Rows fit in 32 bits, and comparing half as many bytes takes half the time.
+    # Lengths fit in 32 bits, and comparing half as many bytes takes half the time.
     at = (length - total if padding.direction == "left" else np.zeros(n, dtype=np.int64)).astype(np.int32)[:, None]
     places = np.arange(length, dtype=np.int32)
     ids = np.full((n, length), padding.pad_id, dtype=np.uint32)
@@ -98,25 +98,25 @@ def checked_lengths(texts: Sequence[Flat]) -> list[Lengths]:
             raise OptionError(f"ids are {ids.dtype} and offsets {offsets.dtype}; they must be uint32 and int64 (n,)")
         each = offsets[1:].astype(np.int64) - offsets[:-1].astype(np.int64)
         if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(ids) or (each < 0).any():
-            raise OptionError(f"offsets must rise from 0 to the number of ids, {len(ids)}")
+            raise OptionError(f"offsets must be ascending, from 0 to the number of ids, {len(ids)}")
         lengths.append(each)
     return lengths
 
 
 def check_stride(lengths: Sequence[Lengths], kept: Sequence[Lengths], stride: int) -> None:
-    """Raise OptionError if the stride would be as long as what is left of a text, as for one encoding."""
+    """Raise OptionError if the stride is not shorter than the tokens that remain of a text, as for one encoding."""
     for long, short in zip(lengths, kept, strict=True):
         bad = np.flatnonzero((short < long) & (short > 0) & (short <= stride))
         if stride and len(bad):
             row = int(bad[0])
             raise OptionError(
-                f"stride is {stride}; it must be less than the {short[row]} tokens that are left of the "
-                f"{long[row]} of text {row}"
+                f"stride is {stride}; it must be less than the {short[row]} tokens that remain of the {long[row]} of "
+                f"text {row}"
             )
 
 
 def chosen(flat: Flat, lengths: Lengths, kept: Lengths, *, left: bool) -> NDArray[np.uint32]:
-    """Return the ids that stay of each text, joined: the first `kept`, or the last where the `left` is cut off."""
+    """Return the first `kept` ids of each text (the last ones if `left` is cut off), joined."""
     ids, offsets = flat
     if kept is lengths:
         return ids

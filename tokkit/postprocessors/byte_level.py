@@ -9,9 +9,9 @@ from tokkit.postprocessors.layout import Group, Postprocessor, checked_bool
 
 @dataclass(frozen=True, slots=True)
 class ByteLevel(Postprocessor):
-    """Trims offsets if `trim_offsets`; `add_prefix_space` is that of the pretokenizer.
+    """Excludes spaces from offsets if `trim_offsets` is set; `add_prefix_space` is the pretokenizer's option.
 
-    `use_regex` is a field of tokenizer.json without an effect here.
+    `use_regex` is a field of tokenizer.json that has no effect here.
     """
 
     add_prefix_space: bool = True
@@ -26,7 +26,7 @@ class ByteLevel(Postprocessor):
         return 0
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Trim, and number the groups anew."""
+        """Trim offsets, and renumber the groups."""
         if self.trim_offsets:
             groups = [group.trimmed(self.add_prefix_space) for group in groups]
         return [group.numbered(i) for i, group in enumerate(groups)]

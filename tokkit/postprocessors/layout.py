@@ -1,4 +1,4 @@
-"""The layout of an encoding, as data: what a postprocessor puts around one text or a pair.
+"""The layout of an encoding, as data: the tokens that a postprocessor puts around one text or a pair.
 
 Every postprocessor is compiled to a `Layout`: the tokens around the texts, their type ids, and how offsets are trimmed.
 Encodings and batches of arrays are assembled from it alone.
@@ -25,7 +25,7 @@ from tokkit.vocab import MAX_ID
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """Tokens in each encoding: their ids, their bytes, and whether they are in the special tokens mask."""
+    """Tokens that are added to each encoding: ids, bytes, and whether the special tokens mask includes them."""
 
     ids: tuple[int, ...]
     tokens: tuple[bytes, ...]
@@ -35,18 +35,18 @@ class Added:
 
     @classmethod
     def one(cls, token: tuple[str, int], type_id: int = 0) -> Added:
-        """Return the part of one token, given as (text, id)."""
+        """Return the part for one token, given as (text, id)."""
         return cls((token[1],), (token[0].encode(),), type_id, type_id)
 
     def encoding(self, *, overflow: bool = False) -> Encoding:
-        """Return the tokens, for the encoding of a text or for its overflow."""
+        """Return the tokens as an encoding, for a text or for its overflow."""
         type_id = self.overflow_type_id if overflow else self.type_id
         return added(self.ids, self.tokens, type_id=type_id, special=self.special)
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The place of a text: `number` 0, or 1 for the second of a pair. Parts that overflow have their own type id."""
+    """The place of a text: `number` is 0, or 1 for the second of a pair. Overflowing parts have their own type id."""
 
     number: int
     type_id: int = 0
@@ -61,9 +61,9 @@ Ranges = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What processors of a sequence have made so far of one text, or tokens that one has added: an encoding to be.
+    """An encoding in the making: one text after some processors of a sequence, or tokens that one has added.
 
-    `ranges` say which parts are those of a text, and `overflow_ranges` the same for each part that overflows.
+    `ranges` are the parts of each text, and `overflow_ranges` the same for each overflowing part.
     """
 
     parts: tuple[Part, ...]
@@ -72,17 +72,17 @@ class Group:
 
     @property
     def text(self) -> Text | None:
-        """The number of the text's part, if there is one."""
+        """The index of the part with the text, None if there is none."""
         return next((part for part in self.parts if isinstance(part, Text)), None)
 
     def between(self, before: tuple[Part, ...], after: tuple[Part, ...], sequence: int) -> Group:
-        """Return the group with tokens around it, as that of text number `sequence`; only these show as special."""
+        """Return the group with tokens around it, as text number `sequence`; only these become special."""
         inside = [replace(part, special=False) if isinstance(part, Added) else part for part in self.parts]
         ranges = {sequence: (len(before), len(before) + len(inside))}
         return Group((*before, *inside, *after), ranges, ranges)
 
     def typed(self, type_id: int, *, overflow: bool = False) -> Group:
-        """Return the group with all tokens of one type; those that overflow keep theirs unless `overflow`."""
+        """Return the group with one type id for all tokens; overflowing ones keep theirs unless `overflow` is set."""
         parts: list[Part] = []
         for part in self.parts:
             parts.append(
@@ -91,11 +91,11 @@ class Group:
         return replace(self, parts=tuple(parts))
 
     def numbered(self, sequence: int) -> Group:
-        """Return the group as that of text number `sequence`, besides what it is already; not what overflows."""
+        """Return the group with an additional range for text number `sequence`; not for its overflow."""
         return replace(self, ranges={**self.ranges, sequence: (0, len(self.parts))})
 
     def trimmed(self, add_prefix_space: bool) -> Group:
-        """Return the group with the offsets of its texts trimmed once more."""
+        """Return the group with another trimming of its texts' offsets."""
         parts: list[Part] = []
         for i, part in enumerate(self.parts):
             if isinstance(part, Text):
@@ -105,10 +105,10 @@ class Group:
 
 
 class Frame(NamedTuple):
-    """The frame of a single text: packed ids (uint32), their number on each side, and how offsets are trimmed.
+    """The tokens around a single text: packed ids (uint32), their number on each side, and how offsets are trimmed.
 
-    `ranges` are those of the layout: the text's number, then for each end how many tokens are before it and
-    whether the text does.
+    `ranges` come from the layout: the text's number, then for each end the number of tokens before it and whether the
+    text is before it.
     """
 
     before: bytes
@@ -127,7 +127,7 @@ class Frame(NamedTuple):
 
 
 class Layout:
-    """Groups in order: the parts of an encoding, and which are the texts'; a later range replaces an earlier one."""
+    """Groups in order: the parts of an encoding, and the ranges of the texts; a later range replaces an earlier one."""
 
     __slots__ = ("_added", "_is_text", "frame", "groups", "parts", "ranges")
 
@@ -139,15 +139,15 @@ class Layout:
         for group in groups:
             self.ranges.update({number: (at + a, at + b) for number, (a, b) in group.ranges.items()})
             at += len(group.parts)
-        # One text as it is: nothing must be put together.
+        # A single text without other parts: nothing must be concatenated.
         self._is_text = len(self.parts) == 1 and isinstance(self.parts[0], Text) and not self.parts[0].trims
         self._is_text = self._is_text and not self.parts[0].type_id
         self.frame = self._frame()
-        # Of a text nothing is known yet; an encoding of nothing is not looked at.
+        # Texts are not known yet; a placeholder for an empty encoding is skipped.
         self._added = [part.encoding() if isinstance(part, Added) else joined(()) for part in self.parts]
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
-        # Pickles of the first release have layouts in them, with less than they are made of now.
+        # Pickles of the first release contain layouts with fewer fields.
         Layout.__init__(self, state[1]["groups"])
 
     def _frame(self) -> Frame | None:
@@ -165,7 +165,7 @@ class Layout:
         return Frame(before.tobytes(), after.tobytes(), len(before), len(after), text.trims, ranges)
 
     def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:
-        """Return one encoding of a text, or of a pair, of encodings that no postprocessor has seen yet.
+        """Return one encoding of a text or a pair, from encodings without postprocessing.
 
         The order of the overflow is that of tokenizers, which joins the encodings of the groups one by one.
         """
@@ -185,7 +185,7 @@ class Layout:
     def _of_groups(
         self, parts: Sequence[Encoding], encodings: Sequence[Encoding], spaces: Spaces | None
     ) -> list[Encoding]:
-        """Return the encoding of each group, with what overflows of its text."""
+        """Return the encoding of each group, with the overflow of its text."""
         made, at = [], 0
         for group in self.groups:
             places = [
@@ -204,7 +204,7 @@ class Layout:
 def _joined(
     parts: Sequence[Encoding], places: Sequence[Part], spaces: Spaces | None, ranges: Ranges, overflow: Overflow
 ) -> Encoding:
-    """Return encodings concatenated, each with the type ids and offsets of its place.
+    """Return encodings concatenated, each with the type ids and trimming of its place.
 
     Columns are joined directly, because an object for each part would cost as much as a short text's tokens.
     """
@@ -218,7 +218,7 @@ def _joined(
 
 
 def _column(encoding: Encoding, place: Part, name: str, spaces: Spaces | None) -> Any:
-    """Return a column of what is in a place."""
+    """Return a column of the part in a place."""
     if isinstance(place, Text):
         if name == "type_ids":
             return filled(len(encoding), place.type_id, np.uint32)
@@ -229,7 +229,7 @@ def _column(encoding: Encoding, place: Part, name: str, spaces: Spaces | None) -
 
 @dataclass(frozen=True, slots=True)
 class Postprocessor(ABC):
-    """Adds special tokens to the encodings of one text or a pair, and joins them.
+    """Adds special tokens to the encodings of one text or a pair, and concatenates them.
 
     Fields are those of tokenizer.json; `arrange` applies them, and `layout` caches the result.
     """
@@ -237,20 +237,20 @@ class Postprocessor(ABC):
     _layouts: dict[tuple[bool, bool], Layout] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __reduce__(self) -> tuple[type[Postprocessor], tuple[Any, ...]]:
-        # Without the layouts, which are made of the rest.
+        # Without the cached layouts, which can be made again.
         return type(self), tuple(getattr(self, one.name) for one in fields(self) if one.init)
 
     @abstractmethod
     def n_added(self, *, pair: bool = False) -> int:
-        """Return the number of tokens added to one text, or to a pair, for which truncation leaves room."""
+        """Return the number of tokens added to one text, or to a pair; truncation leaves room for them."""
 
     @abstractmethod
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Return the groups after this processor, from those of an earlier processor or of the texts alone."""
+        """Return the groups after this processor, from the groups before it (at first, the texts alone)."""
 
     @staticmethod
     def texts(pair: bool) -> list[Group]:
-        """Return one text or two as no processor has seen them, with the type ids 0 and 1."""
+        """Return the initial groups: one text or two, with the type ids 0 and 1."""
         return [Group((Text(i, i, i),), {i: (0, 1)}, {i: (0, 1)}) for i in range(1 + pair)]
 
     def layout(self, *, pair: bool = False, add_special: bool = True) -> Layout:
@@ -261,7 +261,9 @@ class Postprocessor(ABC):
             used = {part.number for part in made.parts if isinstance(part, Text)}
             if missing := set(range(1 + pair)) - used:
                 which = "the only text" if not pair else ("the first text", "the second text")[min(missing)]
-                raise OptionError(f"the postprocessor would drop {which} of {1 + pair}: its template has no such place")
+                raise OptionError(
+                    f"the postprocessor would drop {which} of {1 + pair}: its template has no place for it"
+                )
             self._layouts[key] = made
         return self._layouts[key]
 
@@ -276,8 +278,8 @@ class Postprocessor(ABC):
     ) -> Encoding:
         """Return the encoding of a text, or of a pair, with special tokens, truncated if requested.
 
-        `spaces` are those of the tokenizer's vocabulary, for trimming offsets; without them each token is examined as
-        byte symbols.
+        `spaces` are the spaces in the tokens of the vocabulary, to trim offsets; without them, each token is examined
+        as byte symbols.
         """
         pair = second is not None
         layout = self.layout(pair=pair, add_special=add_special)
@@ -291,7 +293,7 @@ MAX_TYPE_ID = (1 << 32) - 1
 
 
 def checked_token(owner: str, name: str, token: object) -> tuple[str, int]:
-    """Return a (token, id) as a tuple, or raise OptionError."""
+    """Return a (token, id) as a tuple; OptionError if it is invalid."""
     pair = tuple(token) if isinstance(token, (tuple, list)) else ()
     if len(pair) == 2:
         text, id_ = pair
@@ -307,6 +309,6 @@ def checked_type_id(owner: str, type_id: object) -> None:
 
 
 def checked_bool(processor: Postprocessor, *names: str) -> None:
-    """Raise OptionError if a field of these names is neither True nor False."""
+    """Raise OptionError if one of these fields is not a bool."""
     for name in names:
         check_flag(f"{type(processor).__name__}: {name}", getattr(processor, name))

@@ -30,8 +30,7 @@ def room_for_text(truncation: Truncation, n_added: int) -> int:
     """Return the number of text tokens that fit with the special tokens; OptionError if not even these fit."""
     if truncation.max_length < n_added:
         raise OptionError(
-            f"max_length is {truncation.max_length}, but there are {n_added} special tokens; "
-            f"it must be at least {n_added}"
+            f"max_length is {truncation.max_length}; it must be at least {n_added}, the number of special tokens"
         )
     return truncation.max_length - n_added
 
@@ -39,9 +38,9 @@ def room_for_text(truncation: Truncation, n_added: int) -> int:
 def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: int = 0) -> list[Lengths]:
     """Return the number of tokens to keep of each text, for texts or pairs.
 
-    `lengths` is one array (n,) for texts, or two for pairs. Of a pair that is too long, "longest_first" keeps the
-    shorter text whole if the longer one keeps at least as many tokens; else each gets half, and the odd token goes to
-    the longer text, or to the second of two equally long ones.
+    `lengths` is one array (n,) for texts, or two for pairs. If a pair is too long, "longest_first" keeps the shorter
+    text whole if the longer one still keeps at least as many tokens; else each gets half, and an odd token goes to the
+    longer text (to the second if both are equally long).
     """
     room = room_for_text(truncation, n_added)
     total = sum(lengths[1:], lengths[0])
@@ -62,8 +61,8 @@ def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: in
         kept = [np.where(swap, longer, shorter), np.where(swap, shorter, longer)]
     elif truncation.strategy == "only_second" and not pair:
         raise OptionError(
-            f"truncation is of the second text only, but there is one text, of {int(total.max())} tokens, "
-            f"and room for {room}: pass a pair, or another strategy"
+            f"the strategy only_second truncates the second text, but there is only one text, of {int(total.max())} "
+            f"tokens, with room for {room}: pass a pair, or another strategy"
         )
     else:
         cut = 1 if truncation.strategy == "only_second" else 0
@@ -73,8 +72,8 @@ def kept_lengths(lengths: Sequence[Lengths], truncation: Truncation, n_added: in
         if len(short):
             n, more = int(lengths[cut][short[0]]), int((total - room)[short[0]])
             raise OptionError(
-                f"truncation to {truncation.max_length} tokens ({n_added} of them special) has to take {more} off the "
-                f"{('first', 'second')[cut]} text, which has {n}: shorten the other, or cut the longest first"
+                f"truncation to {truncation.max_length} tokens ({n_added} of them special) must cut {more} off the "
+                f"{('first', 'second')[cut]} text, which has {n}: shorten the other text, or use longest_first"
             )
     return [np.where(too_long, new, old) for new, old in zip(kept, lengths, strict=True)]
 

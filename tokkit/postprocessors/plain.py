@@ -1,4 +1,4 @@
-"""The postprocessor of a tokenizer without one: a text as it is, the texts of a pair one after the other."""
+"""The postprocessor of tokenizers that have none: adds nothing, and puts the texts of a pair one after the other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tokkit.postprocessors.layout import Group, Postprocessor
 class Plain(Postprocessor):
     """Adds no tokens; the texts of a pair follow one another with the type ids 0 and 1.
 
-    As in tokenizers, the encoding of a single text then has no sequence ranges (its tokens, and padding, count as text
-    0), and neither has its overflow; with an empty `Sequence` they have them.
+    As in tokenizers, the encoding of a single text and its overflow then have no sequence ranges (tokens and padding
+    count as text 0); with an empty `Sequence` they have.
     """
 
     def n_added(self, *, pair: bool = False) -> int:
@@ -20,5 +20,5 @@ class Plain(Postprocessor):
         return 0
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Change nothing except the sequence ranges."""
+        """Remove the sequence ranges of a single text; change nothing else."""
         return [replace(group, ranges=group.ranges if len(groups) > 1 else {}, overflow_ranges={}) for group in groups]

@@ -11,8 +11,8 @@ from tokkit.postprocessors.layout import Added, Group, Postprocessor, checked_bo
 class Roberta(Postprocessor):
     """Adds `cls` before the first text, `sep` before the second, and `sep` after each; all type ids are 0.
 
-    With `trim_offsets`, offsets do not cover the spaces of byte-level tokens; `add_prefix_space` is that of the
-    pretokenizer. Without special tokens, the overflow keeps the type ids of its texts, as in tokenizers.
+    With `trim_offsets`, offsets do not include the spaces of byte-level tokens; `add_prefix_space` is the
+    pretokenizer's option. Without special tokens, the overflow keeps the type ids of its texts, as in tokenizers.
     """
 
     sep: tuple[str, int]
@@ -30,7 +30,7 @@ class Roberta(Postprocessor):
         return 4 if pair else 2
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Trim, set all types to 0, and put the tokens around the groups."""
+        """Trim offsets, set all type ids to 0, and put the tokens around the groups."""
         if self.trim_offsets:
             groups = [group.trimmed(self.add_prefix_space) for group in groups]
         groups = [group.typed(0, overflow=add_special) for group in groups]

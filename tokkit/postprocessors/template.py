@@ -1,4 +1,4 @@
-"""Postprocessor that puts texts and special tokens in the order of a template."""
+"""Postprocessor that arranges texts and special tokens by a template."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tokkit.postprocessors.layout import MAX_TYPE_ID, Added, Group, Postprocesso
 
 @dataclass(frozen=True, slots=True)
 class SpecialToken:
-    """The token, or tokens, of a name in a template."""
+    """The token or tokens that a name in a template stands for."""
 
     id: str
     ids: tuple[int, ...]
@@ -38,13 +38,14 @@ class Piece:
     def __post_init__(self) -> None:
         if isinstance(self.what, bool) or not (isinstance(self.what, str) or self.what in (0, 1)):
             raise OptionError(
-                f"Template: a piece is the name of a special token, or the text 0 or 1; not {self.what!r}"
+                f"Template: a piece is {self.what!r}; it must be the name of a special token, or the number of a "
+                "text, 0 or 1"
             )
         checked_type_id("Template", self.type_id)
 
     @classmethod
     def parse(cls, form: str) -> Piece:
-        """Read "$A", "$B", "$" (A), "$3" (A with type id 3) or a special token, each with ":TYPE_ID" if need be.
+        """Read "$A", "$B", "$" (A), "$3" (A with type id 3) or a special token; each may be followed by ":TYPE_ID".
 
         >>> Piece.parse("$B:1"), Piece.parse("[SEP]")
         (Piece(what=1, type_id=1), Piece(what='[SEP]', type_id=0))
@@ -52,7 +53,7 @@ class Piece:
         name, *types = form.split(":")
         if len(types) > 1 or not all(map(_is_type_id, types)):
             raise OptionError(
-                f"Template: {form!r} is not valid; write $A, $B or a special token, then :TYPE_ID if need be"
+                f"Template: {form!r} is not valid; write $A, $B or a special token, optionally with :TYPE_ID"
             )
         type_id = int(types[0]) if types else 0
         if not name.startswith("$"):
@@ -71,7 +72,7 @@ def _is_type_id(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Template(Postprocessor):
-    """Puts texts and special tokens in the order of `single`, or of `pair` for two texts.
+    """Arranges texts and special tokens in the order of `single`, or of `pair` for two texts.
 
     >>> bert = Template.parse("[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", {"[CLS]": 101, "[SEP]": 102})
     >>> bert.single[0], bert.n_added(pair=True)
@@ -99,7 +100,7 @@ class Template(Postprocessor):
         pair: str | Iterable[str] = "$A:0 $B:1",
         special_tokens: Mapping[str, int] | Iterable[SpecialToken] = (),
     ) -> Template:
-        """Read templates in text: pieces (see `Piece.parse`), one space between two, or in a list.
+        """Make a Template from text: pieces (see `Piece.parse`) separated by single spaces, or a list of pieces.
 
         `special_tokens` are id by token, or SpecialToken objects for names that stand for several tokens.
         """
@@ -113,11 +114,11 @@ class Template(Postprocessor):
         return sum(sizes[piece.what] for piece in (self.pair if pair else self.single) if isinstance(piece.what, str))
 
     def arrange(self, groups: list[Group], *, add_special: bool) -> list[Group]:
-        """Put the groups, each one text, in the template's places."""
+        """Put the groups, which must be single texts, in the template's places."""
         if len(groups) > 2:
             raise OptionError(
-                f"Template: it takes one text or two, and the postprocessors before it leave {len(groups)} parts; "
-                "in a Sequence, put a Template that adds tokens last"
+                f"Template: the postprocessors before it leave {len(groups)} parts; it must get one text or two: in a "
+                "Sequence, put a Template that adds tokens last"
             )
         specials = {token.id: token for token in self.special_tokens}
         arranged = []

@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 
 
 class Trim(NamedTuple):
-    """One trimming: whether the tokenizer puts a space before a text, and whether the text begins its group."""
+    """One trimming step: whether the tokenizer puts a space before a text, and whether the text begins its group."""
 
     add_prefix_space: bool
     at_start: bool = True
@@ -30,16 +30,16 @@ class Trim(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Spaces:
-    """The number of spaces that each token of a vocabulary begins and ends with, by id; computed once."""
+    """The number of spaces at the beginning and end of each token of a vocabulary, by id; computed once."""
 
     leading: Integers
     trailing: Integers
     varying: NDArray[np.bool_] | None = None
-    """Of which ids the spaces are those of the text that a token stands for, wherever it does."""
+    """Ids whose spaces must be counted in the text that the token covers, at each occurrence."""
 
     @functools.cached_property
     def codes(self) -> bytes:
-        """What `trim_by_id` goes by: those of a token in a byte, 255 where that does not hold them."""
+        """The table of `trim_by_id`: both counts of a token packed in a byte, 255 if they do not fit."""
         code: Integers = np.minimum(self.leading, 15) | np.minimum(self.trailing, 15) << 4
         code[(self.leading > 14) | (self.trailing > 14)] = 255
         if self.varying is not None:
@@ -49,17 +49,17 @@ class Spaces:
     def trimmed(
         self, offsets: Integers, ids: NDArray[np.uint32], trims: Sequence[Trim], before: int = 0, after: int = 0
     ) -> Integers | None:
-        """Return offsets trimmed, except the first and last; None if a token must be looked at where it is."""
+        """Return trimmed offsets, except the first and last; None if some token must be examined in its text."""
         return trim_by_id(offsets, ids, self.codes, tuple(trims), before, after)
 
     def with_varying(self, ids: Collection[int]) -> Spaces:
-        """Return the same with tokens of these ids looked at where they stand."""
+        """Return a copy in which tokens of these ids are examined in their text."""
         varying = np.zeros(len(self.leading), dtype=bool)
         varying[list(ids)] = True
         return Spaces(self.leading, self.trailing, varying)
 
     def around(self, encoding: Encoding) -> tuple[Integers, Integers]:
-        """Return the number of spaces that each token of an encoding begins and ends with."""
+        """Return the number of spaces at the beginning and end of each token of an encoding."""
         ids = encoding.column("ids")
         leading, trailing = self.leading[ids], self.trailing[ids]
         if self.varying is not None:
@@ -71,12 +71,12 @@ class Spaces:
 
     @classmethod
     def of(cls, vocab: Vocab) -> Spaces:
-        """Count in a vocabulary of byte symbols, where "Ġ" is a space, and white space is found in added tokens.
+        """Count the spaces in a vocabulary of byte symbols, where "Ġ" is a space; in added tokens, count white space.
 
         >>> Spaces.of(Vocab.from_list(["ĠĠa".encode(), b"b "])).leading.tolist()
         [2, 0]
         """
-        # begins[b]: whether a character begins at byte b of the tokens; count[b]: how many begin before it.
+        # begins[b]: whether a character begins at byte b of the tokens; count[b]: number of characters before it.
         begins = (np.frombuffer(vocab.blob + b"a", dtype=np.uint8) & 0xC0) != 0x80
         count = np.zeros(len(begins), dtype=np.int64)
         np.cumsum(begins[:-1], out=count[1:])
@@ -90,7 +90,9 @@ class Spaces:
 
     @classmethod
     def of_bytes(cls, vocab: Vocab, added: Collection[int] = ()) -> Spaces:
-        r"""Count in a vocabulary of bytes, where b" " is what others write "Ġ"; `added` ids are counted as in `of`.
+        r"""Count the spaces in a vocabulary of bytes, where b" " corresponds to "Ġ".
+
+        `added` ids are counted as in `of`.
 
         >>> Spaces.of_bytes(Vocab.from_list([b"  a", b"\n", b"\n "]), added=[2]).trailing.tolist()
         [0, 0, 2]
@@ -103,10 +105,10 @@ class Spaces:
 
 
 def _runs(blank: NDArray[np.bool_], offsets: Integers) -> tuple[Integers, Integers]:
-    """Return how many of the first, and of the last, values of each slice offsets[i]:offsets[i + 1] are true."""
+    """Return the number of leading and of trailing true values in each slice offsets[i]:offsets[i + 1]."""
     n = len(blank)
     places = np.arange(n, dtype=np.int64)
-    # The first false value from each place on, and the last one up to it.
+    # The first false value at or after each position, and the last one at or before it.
     after, before = np.full(n + 1, n, dtype=np.int64), np.full(n + 1, -1, dtype=np.int64)
     after[:n] = np.minimum.accumulate(np.where(blank, n, places)[::-1])[::-1]
     before[1:] = np.maximum.accumulate(np.where(blank, -1, places))
@@ -115,7 +117,7 @@ def _runs(blank: NDArray[np.bool_], offsets: Integers) -> tuple[Integers, Intege
 
 
 def trimmed(encoding: Encoding, trims: Sequence[Trim], spaces: Spaces | None) -> Integers:
-    """Return the offsets of an encoding without the spaces that its tokens begin and end with.
+    """Return the offsets of an encoding without the spaces at the beginning and end of its tokens.
 
     A single space at the beginning of a text is kept if the tokenizer may have added it.
     """

@@ -1,5 +1,5 @@
-"""Pretokenizers: a normalized text goes in, pretokens come out.
+"""Pretokenizers: split a normalized text into pretokens.
 
-A component a file; begin with base.py and whitespace.py. patterns.py has the published patterns, and choice.py finds
-the fastest engine for a pattern.
+Each component has its own file; begin with base.py and whitespace.py. patterns.py has the published patterns, and
+choice.py finds the fastest engine for a pattern.
 """

@@ -1,4 +1,4 @@
-"""The base class of all pretokenizers: its name in the core, and its cut rule."""
+"""The base class of all pretokenizers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Specs = tuple[tuple[Any, ...], ...]
 
 
 class Pretokenizer:
-    """Splits the pretokens of a text further. Immutable; its fields are those of tokenizer.json."""
+    """A rule that splits the pretokens of a text further. Immutable; its fields are those of tokenizer.json."""
 
     __slots__ = ()
 
     def stages(self) -> Specs | None:
-        """Return the core's specification, None if there is only `pretokenize`."""
+        """Return the specification for the core, None if the component only has `pretokenize`."""
         return None
 
     def cut_rules(self) -> list[CutRule]:
-        """Return where the text before each of `stages` may be cut."""
+        """Return the cut rule of each of `stages`: where the text before it may be cut."""
         return [never()]
 
     def pretokenize(self, text: AlignedText) -> None:

@@ -1,11 +1,11 @@
-"""The behaviors of tokenizer.json, and their numbers: what becomes of a match and of the text between matches."""
+"""The split behaviors of tokenizer.json and their numbers: what happens to a match and the text between matches."""
 
 from __future__ import annotations
 
 from tokkit.errors import OptionError
 
 BEHAVIORS = ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous")
-"""As tokenizer.json writes them, by the numbers of csrc/split/pretokenize.h."""
+"""The names in tokenizer.json, in the order of the numbers in csrc/split/pretokenize.h."""
 REMOVED, ISOLATED, MERGED_WITH_PREVIOUS, MERGED_WITH_NEXT, CONTIGUOUS = range(5)
 
 

@@ -26,6 +26,6 @@ class Bert(Pretokenizer):
 
     def cut_rules(self) -> list[CutRule]:
         """Return where the text before each of `stages` may be cut."""
-        # White space is dropped and each punctuation character is a pretoken: both end the pretokens next to them.
+        # White space is dropped and each punctuation character is a pretoken, so both are pretoken boundaries.
         must = atoms_where(lambda c: (c.isspace() and c not in "\x1c\x1d\x1e\x1f") or c in string.punctuation, WHITE)
         return [CutRule(everywhere(), must[:, None] | must[None, :])]

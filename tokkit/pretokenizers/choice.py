@@ -1,4 +1,4 @@
-"""Chooses the fastest engine that splits exactly by a pattern: one of three, all equal by test."""
+"""Chooses the fastest engine that can split by a pattern; tests check that all three give equal results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ENGINES = ("scanner", "compiled", "regex")
 
 
 class Choice(NamedTuple):
-    """`engine` is "scanner" (written for the pattern), "compiled" (an automaton) or "regex" (the `regex` package).
+    """The choice: `engine` is "scanner" (C code for the pattern), "compiled" (an automaton) or "regex" (the package).
 
-    `split` is the core's splitter, None for "regex"; `reason` is why the `regex` package is needed.
+    `split` is the core's splitter, None for "regex"; `reason` says why the `regex` package is needed.
     """
 
     engine: str
@@ -29,7 +29,7 @@ class Choice(NamedTuple):
 def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
     r"""Return the engine for a pattern; PatternError for an invalid pattern.
 
-    TOKKIT_SPLIT in the environment names one of `ENGINES` to skip the earlier ones, for tests and benchmarks.
+    For tests and benchmarks, TOKKIT_SPLIT in the environment names the first of `ENGINES` to try.
 
     >>> choose(r"\w+", keep_unmatched=False).engine, choose(r"\bx", keep_unmatched=False).engine
     ('compiled', 'regex')
@@ -40,8 +40,8 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
     if pattern is None or (forced == "scanner" and pattern in patterns.SCANNERS):
         return Choice("scanner", patterns.SCANNERS[pattern])
     if not is_text(pattern):
-        raise PatternError(f"the pattern {pattern!a} has a lone surrogate, which no text has and no file can hold")
-    # Most tokenizers have a scanner, and load without the compiler.
+        raise PatternError(f"the pattern {pattern!a} has a lone surrogate, which is not valid text")
+    # Most tokenizers have a scanner, and load without importing the compiler.
     from tokkit.pretokenizers import regex_split
     from tokkit.unicode_regex.compile import compile_pattern
     from tokkit.unicode_regex.tree import NotRegular

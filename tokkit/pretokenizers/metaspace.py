@@ -24,7 +24,7 @@ from tokkit.unicode_regex.atoms import (
 )
 
 SCHEMES = ("never", "always", "first")
-"""By the numbers of csrc/split/pretokenize.h."""
+"""The schemes, in the order of the numbers in csrc/split/pretokenize.h."""
 
 
 @dataclass(frozen=True, slots=True)

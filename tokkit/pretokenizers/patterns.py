@@ -1,7 +1,7 @@
-"""The split patterns of published encodings, by name, and which scanner runs each.
+"""The split patterns of published encodings by name, and the scanner that runs each.
 
-The numbers are those of `csrc/split/scan.h`. Several texts may mean one scanner: tokenizers' ByteLevel writes the
-GPT-2 pattern without possessive operators, which changes no match.
+The numbers are those of `csrc/split/scan.h`. Several patterns may share a scanner: tokenizers' ByteLevel has the GPT-2
+pattern without possessive quantifiers, which has the same matches.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ QWEN3_5 = (
 )
 TEKKEN = O200K.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace(r"\p{N}{1,3}", r"\p{N}")
 KIMI_K2_UNMARKED = r"[\p{Han}]+|" + O200K.replace(r"\p{M}]", r"\p{M}&&[^\p{Han}]]").replace(r"[\r\n/]*", r"[\r\n]*")
-"""As it is published, for engines in which && is always the intersection of sets."""
+"""The published pattern, for engines in which && is always the intersection of sets."""
 KIMI_K2 = "(?V1)" + KIMI_K2_UNMARKED
 
 DEEPSEEK_V3_IN_TURN = (
@@ -48,7 +48,7 @@ DEEPSEEK_V3_IN_TURN = (
     r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
 )
-"""As it is published: each splits what the one before leaves, its matches too; text that none matches is kept."""
+"""The published patterns: each splits the result of the one before, including its matches; other text is kept."""
 _CJK = "一-龥\u3040-ヿ"
 _UNMATCHED = r"[^\s\p{L}\p{M}\p{N}\p{P}\p{S}]"
 DEEPSEEK_V3 = "|".join(
@@ -66,10 +66,11 @@ DEEPSEEK_V3 = "|".join(
         rf"[{_UNMATCHED}&&[^{_CJK}]]+(?![\p{{L}}\p{{M}}&&[^{_CJK}]])",
     )
 )
-"""The same in one. The third split sees spans of digits, of which it matches none, of CJK, or of neither; so its
-branches are here for the two, with classes that leave out the other and digits. Where it looks ahead, a span
-ends before these too. What it does not match are runs that end before a character that leads letters
-(tests/formats/test_deepseek.py runs the three in order)."""
+"""The three patterns as one. The third one sees spans of digits (where it never matches), of CJK, or of neither, so its
+branches appear twice here, for CJK and for the rest, with classes that exclude the other and digits; its look-aheads
+also end at the end of a span. It does not match runs that end before a character that leads letters
+(tests/formats/test_deepseek.py runs the three patterns in order).
+"""
 
 WHOLE = 0
 SCANNERS: dict[str | None, int] = {
@@ -79,7 +80,7 @@ SCANNERS: dict[str | None, int] = {
 """Pattern → number of its scanner in the core; None (no split) makes the whole text one pretoken."""
 
 CUTTABLE = frozenset((R50K, BYTE_LEVEL, CL100K, O200K, LLAMA3, QWEN2, QWEN3_5, TEKKEN, KIMI_K2, DEEPSEEK_V3))
-"""Patterns that split text at every split point; the proof is in csrc/split/split_points.c, and a new one needs one."""
+"""Patterns that split text at every split point; csrc/split/split_points.c has the proof, which new ones need too."""
 
 NAMES = {
     "gpt2": BYTE_LEVEL, "r50k": R50K, "cl100k": CL100K, "o200k": O200K, "llama3": LLAMA3, "qwen2": QWEN2,

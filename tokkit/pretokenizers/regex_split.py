@@ -1,4 +1,4 @@
-"""Splits text by any pattern of the `regex` package: general and slow."""
+"""Splits text with the `regex` package: slow, but for any pattern."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     import regex
     from numpy.typing import NDArray
 
-# An escape, the name of a POSIX class, the start of a class (a bracket that follows at once is a member), anything.
+# An escape, the name of a POSIX class, the start of a class (a bracket right after it is a member), or any character.
 _PARTS = re.compile(r"\\.|\[:\^?\w+:\]|\[\^?\]?|.|\\", re.DOTALL)
 
 
 @functools.lru_cache(maxsize=64)
 def compile_regex(pattern: str) -> regex.Pattern[str]:
-    """Compile a split pattern, with `$` as `end_only` has it; PatternError if `regex` refuses it."""
-    compiled(pattern)  # so that a message speaks of the pattern as it was given
+    """Compile a split pattern, with `$` replaced as in `end_only`; PatternError if `regex` refuses it."""
+    compiled(pattern)  # so that error messages quote the user's pattern
     return compiled(end_only(pattern))
 
 
 def end_only(pattern: str) -> str:
-    r"""Return the pattern with `\Z` for each `$`: the end of the text, as in tiktoken, not also before a last newline.
+    r"""Return the pattern with `\Z` for each `$`: only the end of the text, as in tiktoken, not before a last newline.
 
-    With (?m), `$` is the end of a line, and stays.
+    With (?m), `$` is the end of a line, and is not replaced.
 
     >>> end_only(r"\s+$|[$]|\$")
     '\\s+\\Z|[$]|\\$'
@@ -69,9 +69,9 @@ def spans(pattern: str, text: str, *, keep_unmatched: bool) -> list[tuple[int, i
 
 
 def matches(pattern: str, text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of each match, in characters, as Oniguruma's iterator gives them to tokenizers.
+    """Return (start, end) of each match, in characters, as tokenizers gets them from Oniguruma.
 
-    Empty matches count, but not right after another match; after one, the search goes on at the next character.
+    Empty matches count, but not right after another match; after one, the search continues at the next character.
     PatternError for a pattern that takes too long.
 
     >>> matches("a*", "baac"), matches("|a", "ba")
@@ -96,12 +96,12 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
 
 
 def _as_of_version(pattern: str, text: str) -> str:
-    from tokkit.unicode_regex.matching import as_of_version  # no tokenizer that the C core splits for needs it
+    from tokkit.unicode_regex.matching import as_of_version  # not needed if the C core splits the text
 
     return as_of_version(pattern, text)
 
 
 def split(pattern: str, text: str, *, keep_unmatched: bool) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the pieces' UTF-8, joined, and where each ends in it (int64)."""
+    """Return the UTF-8 of all pretokens, joined, and the end of each (int64)."""
     pieces = [text[a:b].encode() for a, b in spans(pattern, text, keep_unmatched=keep_unmatched)]
     return b"".join(pieces), np.cumsum([len(p) for p in pieces], dtype=np.int64)

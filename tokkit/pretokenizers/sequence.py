@@ -35,7 +35,7 @@ class Sequence(Pretokenizer):
         object.__setattr__(self, "pretokenizers", parts)
 
     def stages(self) -> Specs | None:
-        """Return the core's specification; None if it cannot run all of them."""
+        """Return the specification for the core; None if the core cannot run all pretokenizers."""
         found: list[tuple[Any, ...]] = []
         for part in self.pretokenizers:
             specs = part.stages() if isinstance(part, Pretokenizer) else None

@@ -29,7 +29,7 @@ class Pattern(NamedTuple):
 
     @classmethod
     def of(cls, given: object) -> Pattern:
-        """Return {"String": text} or {"Regex": text}, as tokenizer.json has it; a str is a "String"."""
+        """Make a pattern from tokenizer.json's {"String": text} or {"Regex": text}; a str is a "String"."""
         if isinstance(given, str):
             return cls("String", given)
         if isinstance(given, Pattern):
@@ -43,10 +43,10 @@ class Pattern(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Split(Pretokenizer):
-    r"""Splits at the matches of a pattern; `behavior` decides what becomes of the matches.
+    r"""Splits at the matches of a pattern; `behavior` decides what happens to the matches.
 
-    With `invert`, `behavior` applies to the text between the matches instead. A pattern is matched by a scanner, a
-    compiled automaton or the `regex` package, the first of these that can (choice.py). PatternError for an invalid one.
+    With `invert`, `behavior` applies to the text between the matches instead. A scanner, a compiled automaton or the
+    `regex` package finds the matches: the first of these that can (choice.py). PatternError for an invalid pattern.
 
     >>> text = AlignedText("the-final--countdown")
     >>> Split({"String": "-"}, "MergedWithNext").pretokenize(text)

@@ -10,7 +10,7 @@ from tokkit.unicode_regex.atoms import CutRule, never
 
 @dataclass(frozen=True, slots=True)
 class UnicodeScripts(Pretokenizer):
-    """Splits where the script changes; kana counts as Han. The scripts are those of tokenizers' Unicode version.
+    """Splits where the script changes; kana counts as Han. Scripts are by the Unicode version of tokenizers.
 
     Spaces and unassigned characters belong to the run before them; before the first run they are dropped.
 
@@ -27,4 +27,4 @@ class UnicodeScripts(Pretokenizer):
 
     def cut_rules(self) -> list[CutRule]:
         """Return where the text before each of `stages` may be cut."""
-        return [never()]  # what is of any script belongs to the run before it
+        return [never()]  # a common character belongs to the run before it

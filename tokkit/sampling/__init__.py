@@ -1,4 +1,4 @@
-"""Other segmentations than the best: n-best and samples of a lattice, BPE-dropout, and merges step by step.
+"""Alternative segmentations: n-best and samples of a lattice, BPE-dropout, and merges step by step.
 
 Begin with segmentations.py for SentencePiece models and with subwords.py for BPE.
 """

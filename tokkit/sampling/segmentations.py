@@ -2,7 +2,7 @@
 
 `encode` returns the best segmentation; these are for subword regularization (Kudo 2018, "Subword Regularization", §3)
 and BPE-dropout (Provilkov et al. 2020). A text here is normalized, with U+2581 for spaces, as the engine's `segments`
-returns it; ids are uint32 (n,), spans int64 (n, 2) in its bytes, scores logarithms.
+returns it; ids are uint32 (n,), spans int64 (n, 2) in its bytes, and scores are log probabilities.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Ids = NDArray[np.uint32]
 Spans = NDArray[np.int64]
 
 MAX_NBEST = 1024
-"""The maximum n of n-best segmentations; as in sentencepiece, a larger n is taken as this."""
+"""The maximum n of n-best segmentations; as in sentencepiece, a larger n is reduced to this."""
 
 
 class Segmentations:
@@ -40,7 +40,7 @@ class Segmentations:
         return Lattice(self._encoder, normalized)
 
     def nbest(self, normalized: bytes, n: int, *, timeout: float = math.inf) -> list[tuple[Ids, Spans, float]]:
-        """Return the n segmentations with the greatest scores, the best first, or all if there are fewer.
+        """Return the n segmentations with the highest scores, the best first, or all if there are fewer.
 
         OptionError for BPE. As in sentencepiece, n above 1024 is taken as 1024, and n = 1 returns what `encode` does.
         TimeoutError if it takes more than `timeout` seconds.
@@ -54,8 +54,8 @@ class Segmentations:
     ) -> tuple[Ids, Spans]:
         """Return a random segmentation, with a probability proportional to exp(alpha × score).
 
-        It is drawn from all segmentations with `nbest_size` -1, else from that many best ones; 0 and 1 return the best.
-        For BPE, `alpha` is the probability with which each merge is skipped, and `nbest_size` is ignored.
+        With `nbest_size` -1 it is drawn from all segmentations, else from the best `nbest_size`; 0 and 1 return the
+        best. For BPE, `alpha` is the probability with which each merge is skipped, and `nbest_size` is ignored.
         """
         _check_alpha(alpha)
         if self._bpe:
@@ -85,9 +85,9 @@ class Segmentations:
     ) -> list[tuple[Ids, Spans, float]]:
         """Return n random segmentations, each with the logarithm of its probability.
 
-        With `without_replacement` all are different, there may be fewer than n, and scores are the logarithms of the
-        probabilities that a segmentation is among them (Kool et al. 2019, "Stochastic beams and where to find them",
-        §4.1). `include_best`, only with `without_replacement`, adds the best one as the first, with the score 0.
+        With `without_replacement`, all are different, there may be fewer than n, and a score is the logarithm of the
+        probability that the segmentation is among the samples (Kool et al. 2019, "Stochastic beams and where to find
+        them", §4.1). `include_best`, only with `without_replacement`, adds the best one as the first, with the score 0.
         """
         _check_count("n", n)
         _check_alpha(alpha)
@@ -96,7 +96,7 @@ class Segmentations:
             raise OptionError("include_best needs without_replacement=True, or samples may repeat the best one")
         if not without_replacement:
             return lattice.sample(alpha, _seed(rng), n)
-        # One more than wanted: its noisy score is the threshold that those before it have passed.
+        # One more than requested: its noisy score is the threshold for the others.
         ways = lattice.sample_apart(alpha, _seed(rng), n + 1)
         found: list[tuple[Ids, Spans, float]] = []
         if include_best:

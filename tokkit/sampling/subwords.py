@@ -1,4 +1,4 @@
-"""How BPE splits words: merge by merge, with dropout, or as text with "@@".
+"""Shows how BPE splits words: merge by merge, with dropout, or as text with "@@".
 
 For inspection, teaching, and training with BPE-dropout (Provilkov et al. 2020). Encoding itself is in the core.
 """
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 MAX_WORDS = 1 << 18
 Priorities = dict[tuple[int, int], tuple[int, int]]
-"""Ids (left, right) → (priority, id of the result); the least priority merges first."""
+"""Ids (left, right) → (priority, id of the result); the lowest priority merges first."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergeStep:
-    """One merge in a word: its number in the list of merges, from 0, the two tokens, and the symbols after it."""
+    """One merge in a word: its index in the list of merges, the two tokens, and the symbols after it."""
 
     rank: int
     left: bytes
@@ -39,7 +39,7 @@ class MergeStep:
 
 
 def has_merges(tok: Tokenizer) -> bool:
-    """Tell whether a tokenizer has `Merges`."""
+    """Return whether a tokenizer has `Merges`."""
     return isinstance(tok.definition.model, CharBPE) or tok.definition.over_bytes is not None
 
 
@@ -54,11 +54,11 @@ def merge_table(tok: Tokenizer) -> NDArray[np.uint32]:
         return np.asarray(tok._engine.merges(), dtype=np.uint32).reshape(-1, 3)
     if isinstance(model, CharBPE):
         return np.asarray(model.merges, dtype=np.uint32).reshape(-1, 3)
-    raise OptionError(f"the model is {described(model)}; only BPE models have merges to follow")
+    raise OptionError(f"the model is {described(model)}; only BPE models have merges")
 
 
 class Merges:
-    """The merges of a tokenizer, to be followed step by step.
+    """Runs the merges of a tokenizer step by step.
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)
@@ -82,7 +82,7 @@ class Merges:
         )
 
     def words(self, text: str, *, special: Special = "text") -> Iterator[tuple[tuple[bytes, ...], list[MergeStep]]]:
-        """Yield (symbols before the first merge, the merges in order) for each word of a text."""
+        """Yield (initial symbols, merges in order) for each word of a text."""
         vocab = self._tok.vocab
         for ids in self._symbols(text, special):
             steps: list[MergeStep] = []
@@ -123,7 +123,7 @@ def merge(
     note: Callable[[int, int, int, list[int]], object] | None = None,
     drops: Callable[[], bool] | None = None,
 ) -> list[int]:
-    """Merge ids, the pair of least priority first, then leftmost, and return the result. Quadratic: for single words.
+    """Merge ids, the pair with the lowest priority first, then the leftmost; quadratic time, for single words.
 
     `note` is called with each merge. `drops` returns, for each pair at each step, whether dropout skips it.
     """
@@ -142,7 +142,7 @@ def merge(
 
 
 class Dropout:
-    """BPE-dropout: each merge is skipped with a probability, so that a word has many segmentations.
+    """BPE-dropout: each merge is skipped with a probability, so that a word gets different segmentations.
 
     BPE over characters runs in the core, byte-level BPE in Python. The same seed gives the same ids.
 
@@ -198,7 +198,7 @@ class Segmenter:
             raise OptionError("separator is empty; it must be a text that marks tokens inside a word")
         self._tok, self._separator = tok, separator
         self._suffix, self._apart = model.end_of_word_suffix or "", model.suffix_apart
-        # Numbers of its own, because a character without a token is a symbol too.
+        # Separate numbers, because a character without a token is a symbol too.
         self._numbers: dict[str, int] = {}
         tokens = {id_: token.decode() for token, id_ in tok.vocab.items()}
         number = self._numbers.setdefault

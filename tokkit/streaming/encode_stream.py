@@ -1,6 +1,6 @@
-"""Encodes text that may go on: ids that are final, possible completions, and truncation to n tokens.
+"""Encodes unfinished text: ids that are final, and possible completions.
 
-No token crosses the end of a pretoken, so that only the last pretoken can still change.
+No token crosses the end of a pretoken, so only the last pretoken can still change.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from tokkit.vocab import Vocab
 
 SPACES = frozenset(b" \n\t")
-"""Tokens of only these bytes are held back together, because what follows may join them to one token."""
+"""Tokens of only these bytes are held back together, because later text may join them to one token."""
 LONG_WORD = 1 << 14
-"""Bytes without a place to cut, after which a stream looks for one inside the word."""
+"""Number of held bytes after which a stream looks for a place to cut inside a word."""
 
 WHITE_SPACE = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
     map(chr, range(0x2000, 0x200B))
@@ -37,12 +37,12 @@ WHITE_SPACE = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000
 
 
 class EncodeStream:
-    """Encodes text that arrives in parts. The ids of all calls, `flush()` included, equal the ids of the whole text.
+    """Encodes text that arrives in parts. The ids of all calls and of `flush()` are those of the whole text.
 
-    Text that later text can change is held back: what follows the last place at which the text may be cut, usually
-    the last word, and an incomplete character. Byte-level BPE also divides long words, where their tokens cannot
-    change. If no such place is known (components in Python, stages that need the whole text), `flush` returns all ids.
-    The time is linear in the text, whatever the size of its parts. A stream encodes one text.
+    Text whose ids may still change is held back: the text after the last place where it may be cut, usually the last
+    word, and an incomplete character. Byte-level BPE also cuts inside long words, where tokens cannot change. If no
+    such place is known (components in Python, stages that need the whole text), `flush` returns all ids. The time is
+    linear in the length of the text, for parts of any size. A stream encodes one text.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)
@@ -89,12 +89,12 @@ class EncodeStream:
             self._half = text[-1:] if "\ud800" <= text[-1:] < "\udc00" else ""
             return to_utf8(text[: len(text) - len(self._half)])
         if not isinstance(text, (bytes, bytearray, memoryview)):
-            return to_utf8(text)  # raises the error for what is not a text
+            return to_utf8(text)  # raises the error for other types
         self._half = ""
         return to_utf8(half) + bytes(text) if half else text
 
     def _cut(self) -> int:
-        """Return where to cut the text that is held; 0 for nowhere."""
+        """Return where to cut the held text; 0 for nowhere."""
         n = len(self._held)
         end = self._engine.last_cut(self._held, n, self._special, self._searched)
         if end or n < self._patience:
@@ -115,7 +115,7 @@ class EncodeStream:
 
 
 class Completions:
-    """Finds the tokens that the end of a text may become, for one byte-level engine: the same sets as tiktoken's."""
+    """Finds the possible tokens at the end of an unfinished text, for a byte-level engine; same sets as tiktoken."""
 
     def __init__(self, engine: ByteLevelEngine, vocab: Vocab, added: Collection[int]) -> None:
         """`added` are the ids of added tokens."""
@@ -127,8 +127,8 @@ class Completions:
     def of(self, text: Text, special: Special) -> tuple[list[int], list[list[int]]]:
         """Return (stable ids, completions) of a text.
 
-        A completion is a sequence of ids whose bytes begin with the text after the stable ids. However the text goes
-        on, one of the completions follows the stable ids.
+        A completion is a sequence of ids whose bytes begin with the text after the stable ids. However the text
+        continues, one of the completions follows the stable ids.
         """
         stable, rest = stable_part(self._engine, self._vocab, self._added, to_utf8(text), special)
         if not rest:
@@ -141,12 +141,12 @@ class Completions:
     def _beginning_with(self, start: bytes) -> range:
         """Return the range of the sorted tokens that begin with these bytes."""
         low = bisect_left(self._tokens, start)
-        bound = start.rstrip(b"\xff")  # the least bytes that are greater than all with this prefix
+        bound = start.rstrip(b"\xff")  # the smallest bytes that are greater than all with this prefix
         high = bisect_left(self._tokens, bound[:-1] + bytes([bound[-1] + 1]), low) if bound else len(self._tokens)
         return range(low, high)
 
     def _straddling(self, rest: bytes) -> Iterator[tuple[int, ...]]:
-        """Yield the sequences in which a token begins within the rest and ends at its end or later."""
+        """Yield the sequences whose last token begins inside the rest and ends at its end or later."""
         tokens = self._tokens
         texts = [rest[:i] + tokens[k] for i in range(1, len(rest)) for k in self._beginning_with(rest[i:])]
         whole, broken = [], []
@@ -171,7 +171,7 @@ class Completions:
         lengths = self._lengths[ids]
         before = np.append(0, np.cumsum(lengths))
         starts = np.repeat(before[offsets[:-1]], np.diff(offsets))
-        enough = np.append(0, np.cumsum(before[:-1] - starts < n_bytes))  # they are first in a sequence
+        enough = np.append(0, np.cumsum(before[:-1] - starts < n_bytes))  # in order, from the first of each sequence
         sequences = ids.tolist()
         for start, n in zip(offsets[:-1].tolist(), np.diff(enough[offsets]).tolist(), strict=True):
             yield tuple(sequences[start : start + n])
@@ -188,7 +188,7 @@ class Completions:
 def stable_part(
     engine: ByteLevelEngine, vocab: Vocab, added: Collection[int], utf8: bytes, special: Special
 ) -> tuple[list[int], bytes]:
-    """Return the ids of a text but its last pretoken, and the bytes of that; white space before white space goes too.
+    """Return the ids of a text without its last pretoken, and the bytes of the rest, with all white space at its end.
 
     The bytes are empty if the text ends with an added token.
     """

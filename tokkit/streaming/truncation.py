@@ -1,4 +1,4 @@
-"""Cuts a text to a number of tokens, at its end or at its beginning."""
+"""Truncates a text to a number of tokens, at its end or at its beginning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def truncated(
     tok: Tokenizer, engine: Engine, text: Text, n: int, special: Special, side: Literal["right", "left"]
 ) -> tuple[str, int]:
-    """Return what `Tokenizer.truncate` does."""
+    """Truncate a text; see `Tokenizer.truncate`."""
     if isinstance(n, bool) or not hasattr(n, "__index__") or operator.index(n) < 0:
         raise OptionError(f"n is {n!r}; it must be an int of at least 0")
     if side not in ("right", "left"):

@@ -1,4 +1,5 @@
-"""Regular expressions as Oniguruma reads them: compiled for the core, matched, and analysed for cut points.
+"""Regular expressions in Oniguruma's syntax: compiles them for the core, finds matches, and analyses where to cut.
 
-Begin with compile.py (text → tree → automaton → tables); matching.py runs what is not regular by the `regex` package.
+Begin with compile.py (text → tree → automaton → tables); matching.py runs non-regular patterns with the `regex`
+package.
 """

@@ -1,8 +1,8 @@
 """Cut rules over atoms, classes of characters: where each component allows a text to be cut.
 
-A text may be cut between two characters if the parts, processed by themselves, give what the whole gives. A rule says
-so by pairs of atoms: each ASCII character is one, and all others share five. The tables are those of
-_core/csrc/split/cut_rule.h.
+A text may be cut between two characters if processing the parts separately gives the same result as processing the
+whole. A rule says this for pairs of atoms: each ASCII character is an atom, and all other characters share five atoms.
+The tables are those of _core/csrc/split/cut_rule.h.
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 OTHER, WHITE, BLANK, LEADS, HAN = range(128, 133)
-"""Beyond ASCII: what is none of the others; White_Space; U+2581; what joins the next character in a grapheme cluster
-(Grapheme_Cluster_Break=Prepend); and Chinese characters as BERT has them."""
+"""Atoms beyond ASCII: all other characters; White_Space; U+2581; characters that form a grapheme cluster with the next
+one (Grapheme_Cluster_Break=Prepend); and Chinese characters by BERT's definition.
+"""
 N_ATOMS = 133
 
 Matrix = NDArray[np.bool_]
-"""(N_ATOMS, N_ATOMS): of the character on the left, and of that on the right."""
+"""(N_ATOMS, N_ATOMS): the atom left of the cut, and the atom right of it."""
 
 AT_START, AT_END = 3, 4
-"""Edges: the bits of csrc/encode/plan.h for a text's start and an added token's end, and for the end of either."""
+"""Edges: the bits of csrc/encode/plan.h for the start of a text or after an added token, and for the end of either."""
 
 WHITES = [9, 10, 11, 12, 13, 32, WHITE]
-"""The atoms that are White_Space, all of each."""
+"""The atoms that consist only of White_Space."""
 
 
 Tables = tuple[NDArray[np.uint8], NDArray[np.uint8]]
-"""`left` and `right` of csrc/split/cut_rule.h, uint8 (N_ATOMS,): a cut is allowed where they have a bit in common."""
+"""`left` and `right` of csrc/split/cut_rule.h, uint8 (N_ATOMS,): a cut is allowed where they share a bit."""
 
 
 class CutRule(NamedTuple):
-    """Where a stage allows a cut.
+    """The cut rule of a stage: where it allows a cut.
 
-    `allowed`: the stage gives the same for the parts. `boundary`: it also ends a pretoken there, whatever is around,
-    so that stages after it see the parts apart anyway. `last` and `first`: what the last or first character of what
-    an atom becomes may be; None if characters stay. `edges`: the first or last part of a text is another than one
-    from its middle.
+    `allowed`: pairs where the parts give the same result. `boundary`: pairs where a pretoken always ends too, so that
+    later stages see separate parts in any case. `last` and `first`: the atoms that the last or first character of an
+    atom's replacement may be; None if characters do not change. `edges`: whether the first or last part of a text is
+    processed differently from parts in its middle.
     """
 
     allowed: Matrix
@@ -49,12 +50,12 @@ class CutRule(NamedTuple):
 
 
 def everywhere() -> Matrix:
-    """Return a matrix of all pairs."""
+    """Return a matrix that allows all pairs."""
     return np.ones((N_ATOMS, N_ATOMS), dtype=np.bool_)
 
 
 def nowhere() -> Matrix:
-    """Return a matrix of no pair."""
+    """Return a matrix that allows no pair."""
     return np.zeros((N_ATOMS, N_ATOMS), dtype=np.bool_)
 
 
@@ -64,12 +65,12 @@ def never() -> CutRule:
 
 
 def atom(character: str) -> int:
-    """Return the atom of a character that is ASCII or U+2581; of others OTHER, which may be another's."""
+    """Return the atom of an ASCII character or U+2581; for other characters OTHER, which may be wrong."""
     return ord(character) if character < "\x80" else BLANK if character == "\u2581" else OTHER
 
 
 def images(of: Mapping[int, Iterable[int] | None]) -> Matrix:
-    """Return what atoms become: those given, or any (None: also what is dropped); the others stay what they are."""
+    """Return what atoms become: those in the mapping become what it says (None: anything, or dropped); others stay."""
     made = np.eye(N_ATOMS, dtype=np.bool_)
     for source, targets in of.items():
         made[source] = targets is None
@@ -79,7 +80,7 @@ def images(of: Mapping[int, Iterable[int] | None]) -> Matrix:
 
 
 def for_all(images: Matrix, allowed: Matrix) -> Matrix:
-    """Return, for each row of `images`, what the rows of `allowed` that it marks, one at least, have in common."""
+    """Return, for each row of `images`, the intersection of the rows of `allowed` that it marks (at least one)."""
     atoms, marked = np.nonzero(images)
     rows = np.packbits(allowed, axis=1)[marked]
     common = np.bitwise_and.reduceat(rows, np.searchsorted(atoms, np.arange(len(images))), axis=0)
@@ -87,10 +88,10 @@ def for_all(images: Matrix, allowed: Matrix) -> Matrix:
 
 
 def by_character(function: Callable[[str], str], others: Mapping[int, Iterable[int] | None], edges: int = 0) -> CutRule:
-    """Return the rule of a normalizer that changes ASCII by `function`, and looks at no other character for it.
+    """Return the rule of a normalizer that changes ASCII characters by `function`, independent of their neighbours.
 
-    On the right of a cut stands ASCII, or what stays a Chinese character: nothing else is known to be independent of
-    what comes before it.
+    The character right of a cut must be ASCII, or a Chinese character that stays one: only these are known not to
+    depend on what comes before.
     """
     last, first = dict(others), dict(others)
     for code in range(128):
@@ -101,16 +102,16 @@ def by_character(function: Callable[[str], str], others: Mapping[int, Iterable[i
 
 
 def before_ascii() -> Matrix:
-    """Return a matrix of all pairs with ASCII or a Chinese character on the right."""
+    """Return a matrix that allows all pairs with ASCII or a Chinese character on the right."""
     made = everywhere()
     made[:, [OTHER, WHITE, BLANK, LEADS]] = False
     return made
 
 
 def split_at(must: NDArray[np.bool_], may: NDArray[np.bool_], behavior: int) -> CutRule:
-    """Return the rule of a split at single characters: those of `must` match, those outside `may` do not.
+    """Return the rule of a split at single characters: those in `must` always match, those outside `may` never.
 
-    `behavior` is one of pretokenizers/behaviors.py by its number.
+    `behavior` is the number of a behavior in pretokenizers/behaviors.py.
     """
     left_must, right_must = must[:, None], must[None, :]
     left_may, right_may = may[:, None], may[None, :]
@@ -124,7 +125,7 @@ def split_at(must: NDArray[np.bool_], may: NDArray[np.bool_], behavior: int) -> 
 
 
 def atoms_where(test: Callable[[str], bool], *others: int) -> NDArray[np.bool_]:
-    """Return a mark for each ASCII character that passes a test, and for the other atoms given."""
+    """Return the set of atoms (bool per atom) of the ASCII characters that pass a test, and the other atoms given."""
     made = np.zeros(N_ATOMS, dtype=np.bool_)
     made[:128] = [test(chr(code)) for code in range(128)]
     made[list(others)] = True

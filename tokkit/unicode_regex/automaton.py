@@ -1,12 +1,12 @@
-"""Compiles a pattern's tree to a deterministic automaton that finds the match `regex` finds: the first by priority.
+"""Compiles a pattern's tree to a deterministic automaton that finds the same match as `regex`: the first by priority.
 
-States are ordered lists of threads. A thread is (mask, node): on the classes of characters in `mask` it goes on to
-`node`, or, where that is MATCHED, the pattern has matched if the next character's class is in `mask`. The order is that
-in which a backtracking engine would try, so a thread after a match on the same class can never win and is cut off.
-Look-ahead of one character only narrows masks, and the end of the text is a class like any other.
+States are ordered lists of threads. A thread is (mask, node): if the next character's class is in `mask`, the thread
+continues at `node`; if `node` is MATCHED, the pattern has matched there. The order is the order in which a backtracking
+engine would try, so a thread after a match on the same class can never win and is removed. A look-ahead of one
+character only narrows masks, and the end of the text is a class like any other.
 
-Possessive repeats and atomic groups forbid what a backtracking engine may do later. They are compiled where one
-character decides: `[ab]++` goes on while there are a's and b's, and ends only if there is none.
+Possessive quantifiers and atomic groups restrict backtracking. They are compiled if one character decides: `[ab]++`
+continues while there are a's and b's, and ends only if there are none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MATCH, MATCHED = 0, -1
 MAX_NODES = 20_000
 MAX_STATES = 4_000
 MAX_STEPS = 2_000_000
-"""Of building: about a second's worth. A pattern beyond these is left to the `regex` package."""
+"""Limits of the construction, about a second of work. The `regex` package runs patterns beyond them."""
 MAX_CLASSES = 254
 MAX_STRINGS = 64
 
@@ -33,24 +33,24 @@ Thread = tuple[int, int]
 
 
 class Classes(NamedTuple):
-    """Code points that no set of a pattern tells apart share a class."""
+    """Classes of characters: code points that are in the same sets of a pattern share a class."""
 
-    bounds: NDArray[np.int64]  # where runs of one class begin, from 0
+    bounds: NDArray[np.int64]  # first code point of each run of one class, from 0
     numbers: NDArray[np.uint8]  # the class of each run
     n: int
     masks: dict[CodePoints, int]  # set → bit mask of its classes
 
 
 class Automaton(NamedTuple):
-    """Rows are states, the first is the start; columns are classes, the last of which is the end of the text."""
+    """The automaton as tables. Rows are states, the first is the start; columns are classes, the last is the end."""
 
-    next: NDArray[np.int32]  # (states, classes): state, -1 for none
+    next: NDArray[np.int32]  # (states, classes): next state, -1 for none
     final: NDArray[np.bool_]  # (states, classes): a match ends before a character of this class
     classes: Classes
 
 
 def classes_of(sets: set[CodePoints]) -> Classes:
-    """Return the coarsest partition that all sets are unions of."""
+    """Return the coarsest partition of code points in which every set is a union of classes."""
     ordered = sorted(sets, key=lambda points: points.key)
     bounds = np.unique(np.concatenate([np.zeros(1, dtype=np.int64), *(points.bounds for points in ordered)]))
     bounds = bounds[bounds < LIMIT]
@@ -59,7 +59,7 @@ def classes_of(sets: set[CodePoints]) -> Classes:
     numbers: dict[bytes, int] = {}
     runs = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
     if len(numbers) > MAX_CLASSES:
-        raise NotRegular(f"it tells {len(numbers)} kinds of characters apart; {MAX_CLASSES} are the limit")
+        raise NotRegular(f"it has {len(numbers)} classes of characters; the limit is {MAX_CLASSES}")
     bits = np.packbits(member[:, np.unique(runs, return_index=True)[1]], axis=1, bitorder="little")
     masks = {points: int.from_bytes(row.tobytes(), "little") for points, row in zip(ordered, bits, strict=True)}
     return Classes(bounds, np.array(runs, dtype=np.uint8), len(numbers), masks)
@@ -76,7 +76,7 @@ def sets_of(node: Node) -> set[CodePoints]:
 
 @functools.lru_cache(maxsize=64)
 def of_pattern(pattern: str) -> Automaton:
-    """Return the automaton of a pattern; NotRegular, with the reason, for one that only the `regex` package runs."""
+    """Return the automaton of a pattern; NotRegular, with the reason, if only the `regex` package can run it."""
     try:
         return build(syntax.parse(pattern))
     except RecursionError:
@@ -84,13 +84,13 @@ def of_pattern(pattern: str) -> Automaton:
 
 
 def build(tree: Node) -> Automaton:
-    """Return the automaton of a pattern; NotRegular where it may match nothing or cannot be compiled exactly."""
+    """Return the automaton of a pattern; NotRegular if it can match the empty text or cannot be compiled exactly."""
     classes = classes_of(sets_of(tree))
     graph = _Graph(classes)
     start = graph.closure(graph.add(tree, MATCH, True))
     if any(node == MATCHED for _, node in start):
         raise NotRegular("it can match the empty text")
-    # State 0 has taken nothing. One with the same threads that has taken something is another state.
+    # State 0 has consumed nothing. The same threads after at least one character are a different state.
     states: dict[tuple[Thread, ...], int] = {}
     queue = [start]
     made: dict[tuple[int, ...], int] = {}
@@ -122,7 +122,7 @@ def build(tree: Node) -> Automaton:
 
 
 def _grouped(threads: tuple[Thread, ...], everything: int) -> list[tuple[int, tuple[int, ...]]]:
-    """Return (mask, nodes): on which classes which threads go on, in their order, up to a match."""
+    """Return (mask, nodes): the classes on which threads continue, and at which nodes, in order, up to a match."""
     groups: list[tuple[int, tuple[int, ...]]] = [(everything, ())]
     for mask, node in threads:
         split: list[tuple[int, tuple[int, ...]]] = []
@@ -140,20 +140,20 @@ def _bits(mask: int) -> list[int]:
 
 
 class _Graph:
-    """The nodes of all threads: what each takes, and where it goes on. Node 0 is MATCH."""
+    """The nodes of all threads: what each consumes, and where it continues. Node 0 is MATCH."""
 
     def __init__(self, classes: Classes) -> None:
         self.classes = classes
         self.end = 1 << classes.n
         self.everything = (self.end << 1) - 1
-        # A node is ("chars" | "look", mask, next) or ("split", options in their order).
+        # A node is ("chars" | "look", mask, next) or ("split", options in order).
         self.nodes: list[tuple[str, int, tuple[int, ...]]] = [("match", 0, ())]
         self.closures: dict[int, tuple[Thread, ...]] = {}
         self.steps = 0
 
     def node(self, kind: str, mask: int, following: tuple[int, ...]) -> int:
         if len(self.nodes) >= MAX_NODES:
-            raise NotRegular(f"it has over {MAX_NODES} parts once repeats are written out")
+            raise NotRegular(f"it has over {MAX_NODES} parts after repeats are expanded")
         self.nodes.append((kind, mask, following))
         return len(self.nodes) - 1
 
@@ -162,7 +162,7 @@ class _Graph:
         return mask | self.end if isinstance(node, Look) and node.end else mask
 
     def add(self, node: Node, following: int, last: bool) -> int:
-        """Add what matches `node` and goes on to `following`; `last` says that only the match comes after it."""
+        """Add nodes that match `node` and continue at `following`; `last`: only the end of the match follows."""
         if isinstance(node, Chars):
             return self.node("chars", self.mask(node), (following,))
         if isinstance(node, Look):
@@ -180,7 +180,7 @@ class _Graph:
         return self.atomic(Repeat(node.node, node.minimum, node.maximum, "greedy"), following, last)
 
     def repeat(self, node: Repeat, following: int, last: bool, greedy: bool, leave: int | None = None) -> int:
-        """Add a repeat; with `leave`, it ends early only where the next class is in that mask."""
+        """Add a repeat; with `leave`, it ends before its maximum only if the next class is in that mask."""
         if nullable(node.node) and node.minimum != node.maximum:
             raise NotRegular("a repeat of what can match the empty text")
         exits = following if leave is None else self.node("look", leave, (following,))
@@ -202,7 +202,7 @@ class _Graph:
         return entry
 
     def atomic(self, node: Node, following: int, last: bool) -> int:
-        """Add a group that is left in its first way only; NotRegular where one character does not tell which."""
+        """Add an atomic group, which keeps only its first match; NotRegular if one character does not decide it."""
         if last or _single(node):
             return self.add(node, following, last)
         if isinstance(node, Atomic):
@@ -221,7 +221,7 @@ class _Graph:
         raise NotRegular("an atomic group or possessive repeat of more than single characters")
 
     def first(self, node: Node) -> int:
-        """Return the classes on which a node may begin; all of them where it may match nothing."""
+        """Return the classes with which a node may begin; all of them if it can match the empty text."""
         if isinstance(node, Chars):
             return self.mask(node)
         if isinstance(node, Alt):
@@ -236,7 +236,7 @@ class _Graph:
         return self.everything
 
     def closure(self, node: int) -> tuple[Thread, ...]:
-        """Return the threads that a node begins with, in their order."""
+        """Return the threads with which a node begins, in order."""
         found = self.closures.get(node)
         if found is None:
             threads: list[Thread] = []
@@ -249,7 +249,7 @@ class _Graph:
         stack = [(start, mask)]
         while stack:
             node, mask = stack.pop()
-            mask &= ~seen.get(node, 0)  # whoever came first goes first
+            mask &= ~seen.get(node, 0)  # the earlier thread has priority
             if not mask:
                 continue
             self.steps += 1
@@ -265,7 +265,7 @@ class _Graph:
                 stack.extend((option, mask) for option in reversed(following))
 
     def cut(self, threads: list[Thread]) -> tuple[Thread, ...]:
-        """Leave out what an earlier thread does already, or a match before it makes vain."""
+        """Remove threads that repeat an earlier one, or that can never win because a match comes before them."""
         taken: dict[int, int] = {}
         matched = 0
         kept: list[Thread] = []
@@ -279,14 +279,14 @@ class _Graph:
         return tuple(kept)
 
     def merged(self, nodes: tuple[int, ...]) -> tuple[Thread, ...]:
-        """Return the threads of several nodes, the first node's first."""
+        """Return the threads of several nodes, in the order of the nodes."""
         threads = [thread for node in nodes for thread in self.closure(node)]
         self.steps += len(threads)
         return self.cut(threads)
 
 
 def _single(node: Node) -> bool:
-    """Return whether a node can match in one way at most wherever it begins, so that atomic changes nothing."""
+    """Return whether a node has at most one match from any position, so that making it atomic changes nothing."""
     if isinstance(node, (Chars, Look)):
         return True
     if isinstance(node, Concat):
@@ -301,7 +301,7 @@ def _single(node: Node) -> bool:
 
 
 def _strings(node: Node) -> list[tuple[CodePoints, ...]] | None:
-    """Return the sequences of sets that a node matches, None if there are too many or it is no such thing."""
+    """Return the sequences of sets that a node matches, None if there are too many or it is not a list of them."""
     if isinstance(node, Chars):
         return [(node.points,)]
     if isinstance(node, Alt):
@@ -320,5 +320,5 @@ def _strings(node: Node) -> list[tuple[CodePoints, ...]] | None:
 
 
 def _overlap(a: tuple[CodePoints, ...], b: tuple[CodePoints, ...]) -> bool:
-    """Return whether a text of one may begin with a text of the other."""
+    """Return whether a text of one sequence may begin with a text of the other."""
     return all((x & y).bounds.size for x, y in zip(a, b, strict=False))

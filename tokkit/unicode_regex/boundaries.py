@@ -1,9 +1,9 @@
-"""Finds where every text may be cut without changing a split pattern's matches, from its automaton.
+"""Derives from a split pattern's automaton where any text may be cut without changing the matches.
 
-A cut between a and b is safe if, whatever came before a, no attempt to match goes on after a on b, and a match that
-ends after a ends there before b as it would at the end of the text. For then every attempt from before the cut ends
-there at the latest and sees nothing of what follows, so that the left part alone has the matches that it has in the
-whole; and an attempt from the cut on sees nothing of what came before, as patterns that look back have no automaton.
+A cut between a and b is safe if, whatever comes before a, no match attempt continues from a to b, and a match that ends
+after a also ends there at the end of the text, and the reverse. Then every attempt that starts before the cut ends
+there at the latest without seeing what follows, so the left part alone has the same matches as in the whole text. An
+attempt that starts at the cut sees nothing before it, because patterns with look-behind have no automaton.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tokkit.unicode_regex.tree import NotRegular
 
 
 class PatternBoundaries(NamedTuple):
-    """`splittable`: pairs of atoms that may be cut apart; `may`, `must`: atoms that a match may have, or always has."""
+    """`splittable`: pairs of atoms that may be cut; `may`, `must`: atoms that can be, or always are, in a match."""
 
     splittable: Matrix
     may: NDArray[np.bool_]
@@ -43,7 +43,7 @@ class PatternBoundaries(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def pattern_boundaries(pattern: str) -> PatternBoundaries | None:
-    r"""Return where a pattern lets a text be cut, None for one that is not regular.
+    r"""Return where a pattern allows cuts, None for a pattern that is not regular.
 
     >>> found = pattern_boundaries(r"\w+|[^\w\s]+")
     >>> bool(found.splittable[ord("a"), ord(" ")]), bool(found.splittable[ord("a"), ord("b")])
@@ -61,17 +61,17 @@ def pattern_boundaries(pattern: str) -> PatternBoundaries | None:
 
 
 def split_rule(pattern: str, behavior: int, *, invert: bool) -> CutRule:
-    """Return the rule of a split at a pattern's matches; `behavior` is one of behaviors.py by its number."""
+    """Return the cut rule of a split at a pattern's matches; `behavior` is the number of a behavior in behaviors.py."""
     boundaries = pattern_boundaries(pattern)
     if boundaries is None:
         return never()
     may, must = (~boundaries.must, ~boundaries.may) if invert else (boundaries.may, boundaries.must)
     left_may, right_may, left_must, right_must = may[:, None], may[None, :], must[:, None], must[None, :]
-    # Two matches are pretokens of their own, and so is what is between two; a safe cut is inside none of them.
+    # Each match is a pretoken, and so is the text between two matches; a safe cut is never inside one.
     matched = boundaries.must[:, None] | boundaries.must[None, :]
     if behavior in (0, 1):  # removed, isolated
         dropped = left_must | right_must if behavior == 0 else np.zeros((1, 1), dtype=np.bool_)
-        # Where all that is not matched is dropped, whatever is kept is a match.
+        # If text between matches is dropped, all that is kept is a match.
         whole = invert and behavior == 0
         return CutRule(boundaries.splittable, boundaries.splittable & (matched | dropped | whole))
     if behavior == 2:  # merged with the previous one
@@ -82,10 +82,10 @@ def split_rule(pattern: str, behavior: int, *, invert: bool) -> CutRule:
 
 
 def _splittable(automaton: Automaton) -> NDArray[np.bool_]:
-    """Return the pairs of classes between which no state goes on: (classes, classes)."""
+    """Return the pairs of classes between which no state continues: (classes, classes)."""
     following, final = automaton.next, automaton.final
     n = automaton.classes.n
-    stops = (following < 0) & (final == final[:, -1:])  # (states, classes): as at the end of the text
+    stops = (following < 0) & (final == final[:, -1:])  # (states, classes): same as at the end of the text
     splittable = np.ones((n, n), dtype=np.bool_)
     for column in range(n):
         reached = np.unique(following[:, column])
@@ -95,17 +95,17 @@ def _splittable(automaton: Automaton) -> NDArray[np.bool_]:
 
 
 def _matched(automaton: Automaton) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which classes a match may have, and which it always has, as each text of them is matched whole."""
+    """Return the classes that can be in a match, and those that always are, because any text of them is matched."""
     n = automaton.classes.n
     may: NDArray[np.bool_] = np.asarray((automaton.next[:, :n] >= 0).any(axis=0))
-    # Where every attempt succeeds from the first character on, whatever follows, nothing is left between matches.
+    # If every attempt succeeds from its first character on, whatever follows, no text remains between matches.
     begins = automaton.next[0, :n]
     covers = bool((sure_states(automaton)[begins] & (begins >= 0)).all())
     return may, np.full(n, covers, dtype=np.bool_)
 
 
 def _classes_of_atoms(automaton: Automaton) -> NDArray[np.bool_]:
-    """Return whether an atom has a character of a class: (atoms, classes)."""
+    """Return for each atom and class whether they share a character: (atoms, classes)."""
     bounds, numbers = automaton.classes.bounds, automaton.classes.numbers
     made = np.zeros((N_ATOMS, automaton.classes.n), dtype=np.bool_)
 
@@ -144,12 +144,12 @@ ATOM_RANGES: dict[int, list[tuple[int, int]]] = {
         (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F),
     ],
 }  # fmt: skip
-"""The characters of the atoms beyond ASCII, first and last of each range, as csrc/split/cut_units.c has them."""
+"""The characters of the atoms beyond ASCII, as (first, last) of each range, the same as in csrc/split/cut_units.c."""
 
 
 @functools.lru_cache(maxsize=256)
 def chosen(pattern: str) -> SplitPattern | None:
-    """Return what the core runs to find the matches of a pattern, None for one that is not regular."""
+    """Return the pattern compiled for the core, None for a pattern that is not regular."""
     from tokkit.unicode_regex.compile import compile_pattern
 
     try:

@@ -1,7 +1,7 @@
 r"""Sets of code points by name: what `\p{L}`, `\s` or `[a-z]` contain, by Unicode 16.0.
 
-General categories, white space and `\w` come from the tables of the core. Whatever else a pattern may name (scripts,
-POSIX classes, case-insensitive sets) the `regex` package is asked for, once, over all code points.
+General categories, white space and `\w` come from the tables of the core. All other sets that a pattern can name
+(scripts, POSIX classes, case-insensitive sets) are taken from the `regex` package, by one test of all code points.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ CATEGORIES = (
     *("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po"),
     *("Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"),
 )
-"""By the numbers of the core's table, where two more stand for the white space and the line ends among Cc."""
+"""Categories in the order of the core's table, which has two more for white space and line ends in Cc."""
 WHITE_CONTROL, LINE_END = 30, 31
 CIRCLED = ((0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
-r"""Letters in circles and squares: symbols that are Alphabetic, and so in \w."""
+r"""Letters in circles and squares: symbols with the property Alphabetic, therefore in \w."""
 THIRD_CASES = {"k": 0x212A, "K": 0x212A, "s": 0x17F, "S": 0x17F, "i": 0x130, "I": 0x131}
-"""What ASCII letters fold with besides the other case, in `regex`: Kelvin sign, long s, I with and i without a dot."""
+"""Non-ASCII characters that `regex` folds with ASCII letters: Kelvin sign, long s, I with dot, i without dot."""
 
 
 class CodePoints:
-    """An immutable set of code points: the sorted places where membership changes, the first being its least."""
+    """An immutable set of code points, stored as the sorted positions where membership changes."""
 
     __slots__ = ("bounds", "key")
 
@@ -59,7 +59,7 @@ class CodePoints:
         return bool(self.at(np.array([code_point]))[0])
 
     def points(self) -> Iterator[int]:
-        """Yield the members, rising.
+        """Yield the members in ascending order.
 
         >>> list(CodePoints.ranges([(0x61, 0x62)]).points())
         [97, 98]
@@ -101,7 +101,7 @@ NOTHING = CodePoints(np.array([], dtype=np.int64))
 
 @functools.cache
 def of_numbers(numbers: frozenset[int]) -> CodePoints:
-    """Return the code points whose category has one of the core's numbers."""
+    """Return the code points whose category has one of these numbers in the core's table."""
     starts, found = _runs()
     member = np.isin(found, list(numbers))
     return CodePoints(starts[np.flatnonzero(member != np.concatenate(([False], member[:-1])))].copy())
@@ -110,13 +110,11 @@ def of_numbers(numbers: frozenset[int]) -> CodePoints:
 @functools.cache
 def _runs() -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     starts, numbers = category_runs()
-    return np.append(starts.astype(np.int64), LIMIT), np.append(
-        numbers, np.uint8(255)
-    )  # the last run is of no category
+    return np.append(starts.astype(np.int64), LIMIT), np.append(numbers, np.uint8(255))  # the last run has no category
 
 
 def category(name: str) -> CodePoints | None:
-    """Return a general category by its short name ("L", "lu"), None for a name that is none.
+    """Return a general category by its short name ("L", "lu"), None for an unknown name.
 
     >>> ord("a") in category("L"), category("Han")
     (True, None)
@@ -132,7 +130,7 @@ def category(name: str) -> CodePoints | None:
 
 @functools.cache
 def escape(letter: str) -> CodePoints:
-    r"""Return what `\d`, `\s` or `\w` match; a capital letter stands for all others.
+    r"""Return what `\d`, `\s` or `\w` match; a capital letter is the complement.
 
     >>> 0x3000 in escape("s"), 0x3000 in escape("S")
     (True, False)
@@ -149,7 +147,7 @@ def escape(letter: str) -> CodePoints:
 
 
 def folded_ascii(points: CodePoints) -> CodePoints | None:
-    """Return an ASCII set with the other cases of its letters; None if it holds more than ASCII.
+    """Return an ASCII set with both cases of its letters; None if the set is not ASCII.
 
     >>> 0x4B in folded_ascii(CodePoints.ranges([(0x6B, 0x6B)]))
     True
@@ -165,13 +163,13 @@ def folded_ascii(points: CodePoints) -> CodePoints | None:
 @functools.cache
 def _everything() -> str:
     points = np.arange(LIMIT, dtype="<u4")
-    points[0xD800:0xE000] = 0  # no text has surrogates
+    points[0xD800:0xE000] = 0  # valid text has no surrogates
     return points.tobytes().decode("utf-32-le")
 
 
 @functools.lru_cache(maxsize=256)
 def ask(text: str, flags: str = "") -> CodePoints:
-    r"""Return what the `regex` package matches by a pattern of one character; ValueError if it refuses it.
+    r"""Return the set that a one-character pattern matches in `regex`; ValueError if it refuses the pattern.
 
     >>> 0x4E00 in ask(r"\p{Han}"), 0x61 in ask(r"\p{Han}")
     (True, False)

@@ -10,9 +10,9 @@ from tokkit.unicode_regex import automaton, tables
 
 @functools.lru_cache(maxsize=64)
 def compile_pattern(pattern: str, *, keep_unmatched: bool) -> SplitPattern:
-    r"""Compile a regular pattern; NotRegular, with the reason, for one that the `regex` package has to run.
+    r"""Compile a regular pattern; NotRegular, with the reason, if only the `regex` package can run it.
 
-    Text between matches is dropped, or kept as pieces of its own.
+    Text between matches is dropped, or kept as pretokens.
 
     >>> [int(end) for end in compile_pattern(r"\w+|\s", keep_unmatched=True).scan("Hi, you")[0]]
     [2, 3, 4, 7]

@@ -1,6 +1,6 @@
 """Refuses regular expressions that would take too much memory to compile or too much time to run.
 
-What the `regex` package is given comes through here.
+All patterns for the `regex` package pass through this module.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tokkit import limits
 from tokkit.errors import PatternError
 
 SECONDS_PER_MEGABYTE = 20.0
-"""How much longer a pattern may take for a text of a million characters: some hundred times what a sound one does."""
+"""Additional seconds per million characters of text: some hundred times what a reasonable pattern takes."""
 
 _PARTS = re.compile(
     r"\\.|\[:\^?\w+:\]|\[\^?\]?|(?P<comment>\(\?#[^)]*\)?)|(?P<call>\(\?(?:R|[+-]?\d+|&\w+|P>\w+)\))|"
@@ -26,27 +26,27 @@ _VERBOSE_COMMENT = re.compile(r"(?<!\\)#[^\n]*")
 
 
 def check_size(pattern: str) -> None:
-    r"""Raise PatternError for a pattern that is too large with its counted repeats written out, or that calls itself.
+    r"""Raise PatternError for a pattern that is too large after counted repeats are expanded, or that is recursive.
 
     >>> check_size(r"(?:a{2}){3}")
     """
     limit = limits.current().pattern_size
-    # Whether classes nest, and what is a comment, flags decide that may be anywhere: the worst reading counts.
+    # Flags, which may be anywhere, decide whether classes nest and what is a comment: the worst case counts.
     readings = [pattern, _VERBOSE_COMMENT.sub("", pattern)] if _VERBOSE.search(pattern) else [pattern]
     for reading in readings:
         for nested in {False, "V1" in pattern}:
             if _size(reading, nested, limit) > limit:
-                what = f"the pattern {quoted(pattern)} has over {limit:,} parts with its repeats written out"
+                what = f"the pattern {quoted(pattern)} has over {limit:,} parts after its repeats are expanded"
                 raise limits.exceeded("pattern_size", what, PatternError)
 
 
 def _size(pattern: str, nested: bool, limit: int) -> int:
-    """Return how many characters and classes a pattern is with its repeats written out; not beyond what `limit` is."""
-    sizes, last, depth = [0], 0, 0  # of each open group; of what a repeat would repeat; how deep in a class
+    """Return the number of characters and classes of a pattern with repeats expanded; counting stops above `limit`."""
+    sizes, last, depth = [0], 0, 0  # size of each open group; of the last item; nesting of classes
     at = 0
     while at < len(pattern) and sizes[-1] <= limit:
         match = (_IN_CLASS if depth else _PARTS).match(pattern, at)
-        if match is None:  # never: each takes any character
+        if match is None:  # cannot happen: the alternatives match any character
             break
         part, at = match.group(), match.end()
         opens = part[0] == "[" and part[1:2] != ":"
@@ -54,8 +54,8 @@ def _size(pattern: str, nested: bool, limit: int) -> int:
             depth += (opens and nested) - (part == "]")
         elif match["call"]:
             raise PatternError(
-                f"the pattern {quoted(pattern)} calls itself by {part!r}, which takes memory without a bound; "
-                "write the repetition out"
+                f"the pattern {quoted(pattern)} is recursive, by {part!r}, which can take unlimited memory; write the "
+                "repetition without recursion"
             )
         elif part == "(":
             sizes.append(0)
@@ -73,7 +73,7 @@ def _size(pattern: str, nested: bool, limit: int) -> int:
 
 
 def quoted(pattern: str) -> str:
-    """Return a pattern for a message: its beginning where it is long."""
+    """Return a pattern for a message; of a long one, only the beginning."""
     return repr(pattern) if len(pattern) <= 200 else repr(pattern[:200]) + "…"
 
 
@@ -81,9 +81,9 @@ _shared: ContextVar[PatternTime | None] = ContextVar("shared", default=None)
 
 
 class PatternTime:
-    """Lets all patterns that run inside share the time of one text; inside another, that one holds.
+    """A block in which all patterns share the time limit of one text; a nested block uses the outer one's time.
 
-    Only what patterns take counts, not what runs between them. It may be entered again and again.
+    Only the time in patterns counts, not the time between them. The object can be entered repeatedly.
     """
 
     __slots__ = ("_n_characters", "_outermost", "seconds", "spent")
@@ -104,14 +104,14 @@ class PatternTime:
             _shared.set(None)
 
     def exceeded(self, pattern: str) -> PatternError:
-        """Return the error of a pattern that was running when the time was over."""
+        """Return the error for the pattern that was running when the time was used up."""
         n, seconds = self._n_characters, self.seconds
-        what = f"the pattern {quoted(pattern)} took over {seconds:.3g} s, the time for a text of {n:,} characters"
+        what = f"the pattern {quoted(pattern)} took over {seconds:.3g} s, the limit for a text of {n:,} characters"
         return limits.exceeded("pattern_seconds", what, PatternError)
 
 
 class MatchTimer:
-    """One pattern that runs on a text: what it takes is spent, and a TimeoutError inside becomes a PatternError."""
+    """A block that runs one pattern: it counts the time used, and turns a TimeoutError into a PatternError."""
 
     __slots__ = ("_began", "_pattern", "_time")
 
@@ -125,7 +125,7 @@ class MatchTimer:
         return self
 
     def remaining(self) -> float:
-        """Return how many seconds the pattern may still take; TimeoutError if there are none."""
+        """Return the seconds that the pattern may still take; TimeoutError if none are left."""
         left = self._time.seconds - self._time.spent - (time.monotonic() - self._began)
         if left <= 0:
             raise TimeoutError

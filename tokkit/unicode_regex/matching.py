@@ -1,4 +1,4 @@
-"""Finds the matches of a pattern in a text, as tokenizers does, for normalizers and decoders."""
+"""Finds the matches of a pattern as tokenizers does, for normalizers and decoders."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import regex
     from numpy.typing import NDArray
 
-# One character or class, once or repeated: such a pattern takes time in proportion, and being watched would make it
-# ten times as slow.
+# One character or class, optionally repeated: the time is linear, and the time limit would make it ten times slower.
 _LINEAR = re.compile(
     r"(?:\\[pP]\{\w+\}|\\[^pP]|\[\^?[^\[\]\\&~|-]+\]|[^\\\[\](){}|*+?.^$])(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})?",
     re.DOTALL,
@@ -27,9 +26,9 @@ _LINEAR = re.compile(
 
 
 UNASSIGNED = 0x3FFFF
-"""In no version of Unicode: what `regex`, which has a newer one, is shown where 16.0 assigns nothing."""
+"""A code point that no Unicode version assigns: `regex`, which has a newer version, gets it instead of newer ones."""
 CHANGED = {0x295: 0x296}
-"""What `regex` has in a newer category than that of 16.0 → what it has in the old one."""
+"""Code points whose category in `regex` differs from Unicode 16.0 → a code point with the old category."""
 _CN = 29
 """The number of unassigned code points in the core's table of categories."""
 _NAMED = re.compile(r"\\[pPdDwWbB]|\[:")
@@ -41,7 +40,7 @@ _PARTS = re.compile(
 
 @functools.cache
 def _newer() -> NDArray[np.int64]:
-    """Return the code points that `regex` has otherwise than Unicode 16.0, in order."""
+    """Return the code points that differ between `regex` and Unicode 16.0, in order."""
     import regex
 
     starts, numbers = category_runs()
@@ -56,7 +55,7 @@ def _newer() -> NDArray[np.int64]:
 
 @functools.cache
 def _blocks() -> NDArray[np.bool_]:
-    """Return which blocks of 64 code points have newer ones."""
+    """Return for each block of 64 code points whether it has newer ones."""
     blocks = np.zeros(0x110000 >> 6, dtype=np.bool_)
     blocks[_newer() >> 6] = True
     return blocks
@@ -64,7 +63,7 @@ def _blocks() -> NDArray[np.bool_]:
 
 @functools.lru_cache(maxsize=256)
 def _pinned(pattern: str) -> bool:
-    """Return whether a pattern names sets of characters, and none that it has itself is of a newer Unicode."""
+    """Return whether a pattern names sets of characters, and contains no character of a newer Unicode itself."""
     if not _NAMED.search(pattern):
         return False
     return (pattern.isascii() and "\\u" not in pattern and "\\U" not in pattern) or not _has_newer(pattern)
@@ -81,26 +80,26 @@ def _has_newer(pattern: str) -> bool:
 
 
 def check_version(pattern: str) -> None:
-    r"""Raise PatternError for a pattern that `regex` cannot run as of Unicode 16.0, as Oniguruma does.
+    r"""Raise PatternError for a pattern that `regex` cannot run by Unicode 16.0, which Oniguruma uses.
 
     >>> check_version(r"\p{L}+")
     """
     if _NAMED.search(pattern) and not _pinned(pattern):
         raise PatternError(
-            f"the pattern {pattern!r} has characters that Unicode 16.0 does not know besides named sets, "
-            "which only tokenizers runs as of that version"
+            f"the pattern {pattern!r} has named sets and characters that are newer than Unicode 16.0; such a mixture "
+            "runs only in tokenizers"
         )
 
 
 def as_of_version(pattern: str, text: str) -> str:
-    """Return a text of as many characters in which `regex` finds what the pattern matches as of Unicode 16.0."""
+    """Return a text of the same length in which `regex` finds what the pattern matches by Unicode 16.0."""
     if text.isascii() or not _pinned(pattern):
         return text
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     newer = _newer()
-    # Few blocks of 64 hold any: what is looked up is whether a block does, and only then the code point.
+    # Few blocks of 64 have any, so the block is looked up first, and then the code point.
     found = np.flatnonzero(_blocks()[points >> 6])
-    # They are in order: numpy's isin would hash all of the newer ones, in milliseconds a text.
+    # searchsorted, because the newer ones are sorted; numpy's isin would take milliseconds per text.
     at = np.minimum(np.searchsorted(newer, points[found]), len(newer) - 1)
     found = found[newer[at] == points[found]]
     if not len(found):
@@ -125,10 +124,10 @@ def compiled(pattern: str) -> regex.Pattern[str]:
 
 
 def checked_pattern(given: object) -> dict[str, str]:
-    """Return {"String": text} or {"Regex": pattern}; OptionError or PatternError for what is neither."""
+    """Check {"String": text} or {"Regex": pattern} and return it; OptionError or PatternError if it is invalid."""
     kinds = list(given) if isinstance(given, Mapping) else []
     if not isinstance(given, Mapping) or kinds not in (["String"], ["Regex"]):
-        raise OptionError(f'pattern is {{"String": text}} or {{"Regex": pattern}}, not {given!r}')
+        raise OptionError(f'pattern is {given!r}; it must be {{"String": text}} or {{"Regex": pattern}}')
     kind, text = kinds[0], given[kinds[0]]
     if not is_text(text):
         raise OptionError(f"{kind} is {text!r}; it must be text")
@@ -153,7 +152,7 @@ def matches(pattern: str, text: str) -> list[tuple[int, int]]:
             at = last = match.end()
         else:
             return found
-        # Oniguruma goes on from where it matched, and takes no empty match there; finditer has other rules.
+        # Oniguruma continues at the end of a match, where it skips an empty match; finditer has other rules.
         while at <= len(text):
             match = found_by.search(text, at, timeout=running.remaining() if watched else None)
             if not match:

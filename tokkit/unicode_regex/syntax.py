@@ -1,8 +1,8 @@
-r"""Parses a pattern to a tree: the regular part of the `regex` package's syntax.
+r"""Parses the regular part of the `regex` package's syntax to a tree.
 
-Read strictly: whatever is not known to mean here what it means there is NotRegular, with the reason, and so are
-patterns that `regex` refuses (which then says why). Two decisions: `$` is the end of the text, as it is in tiktoken,
-and not also the place before a last newline; what a name holds is as of Unicode 16.0 (code_points.py).
+The parser is strict: anything that may have another meaning in `regex` is NotRegular, with the reason, and so are
+patterns that `regex` refuses (which then gives its own error). Two decisions: `$` is the end of the text, as in
+tiktoken, not also before a last newline; named sets are by Unicode 16.0 (code_points.py).
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _PROPERTY = re.compile(r"[pP](?:\{(?P<not>\^?)(?P<name>[A-Za-z0-9_ &=:.-]+)\}|(?
 _POSIX = re.compile(r"\[:\^?[a-z]+:\]")
 _GROUP = re.compile(r"\?(?:P?<[A-Za-z_][A-Za-z_0-9]*>|(?P<on>[is]*)(?:-(?P<off>[is]+))?:|(?P<kind>>|=|!))")
 _GLOBAL = re.compile(r"\(\?(?P<flags>(?:V0|V1|i|s|u)+)\)")
-# What one character folds to in several: with (?V1), (?i:ss) matches ß.
+# Characters that fold to several: with (?V1), (?i:ss) matches ß.
 _FOLDS = ("ff", "fi", "fl", "ss", "st")
 _OPERATORS = ("--", "&&", "~~", "||")
 _LINE_ENDS = CodePoints.ranges([(0x0B, 0x0C), (0x85, 0x85), (0x2028, 0x2029)])
 
 
 def parse(pattern: str, start: Node | None = None) -> Node:
-    r"""Return the tree of a pattern; NotRegular for what is not compiled, be it regular or not.
+    r"""Return the tree of a pattern; NotRegular for syntax that is not supported here, even if it is regular.
 
-    `start` is the node of `^`, which is refused without it.
+    `start` is the node for `^`; without it, `^` is NotRegular.
 
     >>> parse(r"a+")
     Repeat(node=Chars(points=...), minimum=1, maximum=None, kind='greedy')
@@ -97,7 +97,7 @@ class _Parser:
             options.append(self.concatenation(depth))
         if len(options) == 1:
             return options[0]
-        if all(isinstance(option, Chars) for option in options):  # as good as a class
+        if all(isinstance(option, Chars) for option in options):  # equivalent to a class
             return Chars(functools.reduce(CodePoints.__or__, (o.points for o in options if isinstance(o, Chars))))
         return Alt(tuple(options))
 
@@ -131,7 +131,7 @@ class _Parser:
             if max(minimum, maximum or 0) > MAX_REPEATS:
                 raise self.refuse(f"more than {MAX_REPEATS} repeats")
             if maximum is not None and maximum < minimum:
-                raise self.refuse("a repeat of fewer times at most than at least")
+                raise self.refuse("a repeat whose maximum is below its minimum")
         self.at = match.end()
         if _REPEAT.match(self.text, self.at):
             raise self.refuse("a repeated repeat")
@@ -162,14 +162,14 @@ class _Parser:
         return self.folded(points, f"\\U{code:08x}") if self.ignore_case else points
 
     def folded(self, points: CodePoints, text: str) -> CodePoints:
-        """Return what a set stands for where case is ignored; `text` is the set in regex's syntax."""
+        """Return what a set matches if case is ignored; `text` is the set in regex's syntax."""
         return code_points.folded_ascii(points) or self.ask(f"(?i:{text})")
 
     def ask(self, text: str) -> CodePoints:
         try:
             return code_points.ask(text, "(?V1)" if self.v1 else "")
         except ValueError as error:
-            raise self.refuse(f"regex says: {error}") from None
+            raise self.refuse(f"the regex package reports: {error}") from None
 
     def group(self, depth: int) -> Node:
         start = self.at
@@ -194,7 +194,7 @@ class _Parser:
             raise self.refuse("an unbalanced parenthesis")
         if kind in ("=", "!"):
             return look_ahead(node, kind == "!")
-        # A group of a condition alone cannot be repeated either; wrapped, `repeated` would not see it.
+        # A group with only an assertion cannot be repeated either; `repeated` would not see it if it were wrapped.
         return Atomic(node) if kind == ">" else node
 
     def escaped(self) -> Node:
@@ -214,7 +214,7 @@ class _Parser:
         return Chars(self.literal(self.escaped_character()))
 
     def named(self) -> CodePoints | None:
-        r"""Take `\s`, `\p{...}` and their like; None if something else is here."""
+        r"""Parse `\s`, `\p{...}` and similar; None if something else is here."""
         letter = self.text[self.at + 1 : self.at + 2]
         if letter and letter in "dDsSwW":
             self.at += 2
@@ -245,7 +245,7 @@ class _Parser:
         self.at += 2
         return _CHARACTER.get(letter, ord(letter))
 
-    # Classes. `plain` becomes False if a name is in one: then only `regex` knows how it ignores case.
+    # Classes. `plain` becomes False if a class contains a name: then only `regex` knows how it ignores case.
 
     def char_class(self) -> CodePoints:
         start = self.at
@@ -258,7 +258,7 @@ class _Parser:
         return ~folded if negative else folded
 
     def members(self) -> tuple[CodePoints, bool, bool]:
-        r"""Take a class; return its members, whether `^` means all others, and whether it names none."""
+        r"""Parse a class; return its members, whether `^` negates it, and whether it contains no names."""
         self.at += 1
         negative = self.take("^")
         if self.v1:
@@ -274,7 +274,7 @@ class _Parser:
         return points, negative, plain
 
     def operation(self, level: int) -> CodePoints:
-        """Take operands of `||`, `~~`, `&&` and `--`, which bind ever tighter; side by side, members bind tightest."""
+        """Parse operands of `||`, `~~`, `&&` and `--`, in order of precedence; adjacent members bind tightest."""
         if level == 4:
             points, found = NOTHING, False
             while not (found and (self.ahead("]") or self.text.startswith(_OPERATORS, self.at))):
@@ -290,7 +290,7 @@ class _Parser:
         return points
 
     def member(self) -> tuple[CodePoints, bool]:
-        """Take a character, a range or a name; return what it holds, and whether it is a name."""
+        """Parse a character, a range or a name; return its set, and whether it is a name."""
         if self.at >= len(self.text):
             raise self.refuse("a class without end")
         if self.text.startswith(_OPERATORS, self.at):

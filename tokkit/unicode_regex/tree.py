@@ -11,7 +11,7 @@ from tokkit.unicode_regex.code_points import ALL, NOTHING, CodePoints
 
 
 class NotRegular(Exception):
-    """Why a pattern is not compiled."""
+    """Raised with the reason why a pattern is not compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """The first way to match, and no other, whatever follows."""
+    """An atomic group: only the first way to match, whatever follows."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """No character: a condition on the next one, and on whether there may be none."""
+    """A look-ahead: a condition on the next character, and on whether the text may end here."""
 
     points: CodePoints
     end: bool
@@ -67,7 +67,7 @@ ALWAYS = Look(ALL, True)
 
 
 def look_ahead(node: Node, negative: bool) -> Look:
-    """Return the condition that `(?=node)` or `(?!node)` is; NotRegular where one character does not decide it."""
+    """Return `(?=node)` or `(?!node)` as a condition on one character; NotRegular if one does not decide it."""
     seen = _seen(node)
     if seen is None:
         raise NotRegular("a look-ahead of more than one character")
@@ -75,7 +75,7 @@ def look_ahead(node: Node, negative: bool) -> Look:
 
 
 def _seen(node: Node) -> Look | None:
-    """Return on what next character a node can match, None if it takes more than that to tell."""
+    """Return the next characters with which a node matches, None if one character does not decide it."""
     if isinstance(node, Chars):
         return Look(node.points, False)
     if isinstance(node, Look):
@@ -98,7 +98,7 @@ def _seen(node: Node) -> Look | None:
         if seen is None:
             return None
         points, end = points & seen.points, end and seen.end
-        if not isinstance(part, Look):  # it may have taken a character: the rest must match whatever comes
+        if not isinstance(part, Look):  # it may consume a character: the rest must match anything
             return Look(points, end) if all(_seen(rest) == ALWAYS for rest in node.parts[k + 1 :]) else None
     return Look(points, end)
 
