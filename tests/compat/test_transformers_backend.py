@@ -66,5 +66,5 @@ def test_tokens_added_to_the_face_are_in_its_backend(tok: Any) -> None:
 
 
 def test_classes_that_are_made_of_files_alone_say_so() -> None:
-    with pytest.raises(tokkit.OptionError, match="XLNetTokenizer is made of no vocabulary here, only GPT2Tokenizer"):
+    with pytest.raises(tokkit.OptionError, match="XLNetTokenizer cannot be made from a vocabulary, only GPT2Tokenizer"):
         face.XLNetTokenizer({"a": 0})

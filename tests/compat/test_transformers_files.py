@@ -127,6 +127,6 @@ for name in ("org/none", "none"):
     assert run(code, HF_HOME=str(tmp_path), HF_HUB_OFFLINE="1").splitlines() == [
         "org/tiny <|endoftext|> True",
         "tiny <|endoftext|> True",
-        "org/none is neither a folder nor in the cache of the hub; tokkit fetch org/none puts it there",
-        "none is neither a folder nor in the cache of the hub; hf download none puts it there",
+        "org/none is neither a folder nor in the hub's cache; run tokkit fetch org/none to download it",
+        "none is neither a folder nor in the hub's cache; run hf download none to download it",
     ]

@@ -1,4 +1,4 @@
-"""Decodes ids or pieces to text with the surface of each, as sentencepiece's processor does."""
+"""Decodes ids or pieces to text and the surface of each, as sentencepiece's processor does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPACE, _ODD = "▁", "\ufffd"
 
 
 def repaired(data: bytes) -> tuple[bytes, Any]:
-    """Return bytes with U+FFFD for each byte of invalid UTF-8, and where each byte of that comes from."""
+    """Return bytes with U+FFFD for each byte of invalid UTF-8, and the origin of each byte."""
     made, at = bytearray(), 0
     places: list[int] = []
     while at < len(data):
@@ -33,7 +33,7 @@ def repaired(data: bytes) -> tuple[bytes, Any]:
 
 
 class Decoder:
-    """Decodes for one model."""
+    """Decodes ids and pieces with one model."""
 
     def __init__(self, model: SentencePieceModel, pieces: list[str]) -> None:
         self._model, self._pieces = model, pieces
@@ -44,7 +44,7 @@ class Decoder:
         self._types = model.types.tolist()
 
     def checked(self, ids: Any) -> list[int]:
-        """Return ids as a list; TypeError or IndexError, as sentencepiece's, for what is none."""
+        """Return ids as a list; for invalid ids TypeError or IndexError, as in sentencepiece."""
         found = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" else list(ids)
         if not all(isinstance(id_, (int, np.integer)) for id_ in found):
             raise TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
@@ -63,7 +63,7 @@ class Decoder:
         return self._proto(found, [self._pieces[id_] for id_ in found])
 
     def proto_of_pieces(self, pieces: Any) -> SentencePieceText:
-        """Return the text of pieces with the surface of each; what is not a piece stands for itself."""
+        """Return the text of pieces with the surface of each; other strings are their own surface."""
         names = [piece.decode(errors="replace") if isinstance(piece, bytes) else piece for piece in pieces]
         if not all(isinstance(name, str) for name in names):
             raise TypeError("Input must be a list of str or bytes")
@@ -99,7 +99,7 @@ class Decoder:
         return made
 
     def _surface(self, id_: int, name: str, begun: bool) -> tuple[str, bool]:
-        """Return what a piece stands for, and whether a space before it has gone that ends the start of the text."""
+        """Return the text of a piece, and whether a space was dropped before it, which ends the start of the text."""
         if self._types[id_] == CONTROL:
             return "", False
         if id_ == self._model.unk_id:
@@ -109,7 +109,7 @@ class Decoder:
 
 
 def _of_bytes(data: bytes) -> list[str]:
-    """Return the surface of each byte: a character is its last byte's, and what is none, U+FFFD each."""
+    """Return the surface of each byte: a character is its last byte's, and each invalid byte is U+FFFD."""
     made: list[str] = []
     at = 0
     while at < len(data):
@@ -126,11 +126,11 @@ def _is_character(data: bytes) -> bool:
         return False
 
 
-# ---- what a processor's decode takes and gives
+# ---- arguments and results of a processor's decode
 
 
 def decode(decoder: Decoder, given: Any, chosen: Any, *, as_bytes: bool) -> Any:
-    """Return what decoding ids or pieces, one or several, or a list of lists of them, gives for a type."""
+    """Decode an id or piece, a list of them, or a list of lists, and return the result as a type."""
     given = [] if given is None or (isinstance(given, (str, bytes)) and not given) else given
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         given = [given]

@@ -21,7 +21,7 @@ _WITHOUT_EFFECT = {
     *("input", "model_prefix", "self_test_sample_size", "minloglevel", "vocabulary_output_piece_score"),
     *("accept_language", "self_test_samples"),
 }
-"""They change neither pieces nor scores."""
+"""Flags that change neither pieces nor scores."""
 _ONLY = {
     "input_format": ("", "text"),
     "seed_sentencepieces_file": ("",),
@@ -32,13 +32,13 @@ _ONLY = {
 """Flags that must have one of these values."""
 
 _SEED_MASK = (1 << 32) - 1
-"""Seeds have 32 bits, of which -1 is the greatest."""
+"""Seeds have 32 bits; -1 is the highest."""
 
 
 def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceModel:
-    """Return the model that sentencepiece's flags ask for, trained on files (a list of paths) or an iterator of texts.
+    """Train a model with sentencepiece's flags, on files (a list of paths) or an iterator of texts.
 
-    Flags have Python's values. OptionError for one that is unknown, or that asks for what is not done here.
+    Flags have Python values. OptionError for a flag that is unknown, or whose value is not supported.
     """
     flags = dict(flags)
     kind = choice("model_type", flags.pop("model_type", "unigram"), *MODEL_TYPES)
@@ -56,12 +56,12 @@ def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceMod
     model = MODEL_TYPES[kind]
     own = {field.name for field in fields(type(options_of(model, {}))) if field.init}  # type: ignore[arg-type]
     theirs = {field.name for field in fields(type(options_of("unigram", {}))) if field.init}  # type: ignore[arg-type]
-    # Flags of the Unigram model do nothing to the others but are in their files, as in sentencepiece.
+    # Flags of the Unigram model do not affect other models, but are in their files, as in sentencepiece.
     options = {name: value for name, value in options.items() if name in own or name not in theirs}
     unused = {name: flags[name] for name in flags if name in theirs - own and name in TRAINER_FIELDS}
     made = train(inputs, model=model, vocab_size=size, threads=threads, **options).definition.model
     if not isinstance(made, SentencePieceModel):
-        raise OptionError(f"the model {kind} gave a {type(made).__name__}")
+        raise OptionError(f"training {kind} gave a {type(made).__name__}, not a model")
     if unused:
         made = replace(made, trainer_spec=updated(made.trainer_spec, TRAINER_FIELDS, unused, "trainer_spec"))
     if back:
@@ -71,7 +71,7 @@ def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceMod
 
 
 def _denormalizer(charsmap: bytes) -> SentencePieceNormalizer:
-    """Text goes through it as it is but for its rules."""
+    """Return a normalizer that changes text only by these rules."""
     return SentencePieceNormalizer(
         name="user_defined",
         charsmap=charsmap,

@@ -22,11 +22,11 @@ logger = logging.getLogger("tokkit")
 
 MAX_NBEST = 512
 Extras = tuple[bool, bool, bool]
-"""Whether to add what begins a text, what ends it, and to turn the pieces round."""
+"""Whether to add the beginning-of-text and end-of-text pieces, and to reverse the pieces."""
 
 
 class LoadedModel:
-    """One model with what runs it."""
+    """A model with its engine."""
 
     def __init__(self, model: SentencePieceModel) -> None:
         self.model = model
@@ -36,23 +36,23 @@ class LoadedModel:
 
     @functools.cached_property
     def segmentations(self) -> Segmentations:
-        """What finds other ways to cut a text; RuntimeError if there is one way alone."""
+        """The n-best and sampling segmentations; RuntimeError for models in which a text has only one segmentation."""
         try:
             return Segmentations(self.model)
         except OptionError as error:
             raise RuntimeError(f"INTERNAL: {error}") from None
 
-    # ---- cutting
+    # ---- segmentations
 
     def segmented(self, text: str | bytes) -> Segmented:
-        """Return the best way to cut a text; each byte of invalid UTF-8 is read as U+FFFD."""
+        """Return the best segmentation of a text; each byte of invalid UTF-8 is read as U+FFFD."""
         utf8, places = _utf8(text)
         normalized, ids, spans, origins = self.engine.segments(utf8)
         original = text if isinstance(text, bytes) else utf8
         return Segmented(original, normalized, origins if places is None else places[origins], ids.tolist(), spans)
 
     def sampled(self, text: str | bytes, nbest_size: int, alpha: float) -> Segmented:
-        """Return a way to cut a text at random."""
+        """Return a random segmentation of a text."""
         if nbest_size > MAX_NBEST:
             raise RuntimeError(f"INTERNAL: nbest_size must be nbest_size <= {MAX_NBEST}")
         whole = self.segmented(text)
@@ -60,22 +60,22 @@ class LoadedModel:
         return whole.cut(*sample(whole.normalized, alpha=alpha, nbest_size=nbest_size, rng=generator()))
 
     def nbest(self, text: str | bytes, n: int) -> list[Segmented]:
-        """Return the best ways to cut a text, the best first."""
+        """Return the n best segmentations of a text, the best first."""
         whole = self.segmented(text)
-        if n == 1:  # the best is the encoder's own, and nobody adds its score up
+        if n == 1:  # the encoder returns the best one, without its score
             return [replace(whole, score=0.0)]
         timeout = nbest_timeout()
         try:
             ways = self.segmentations.nbest(whole.normalized, n, timeout=timeout)
         except TimeoutError:
-            logger.warning("the %d best segmentations took more than %g s: the best one alone is returned", n, timeout)
+            logger.warning("the %d best segmentations took more than %g s: only the best one is returned", n, timeout)
             ways = self.segmentations.nbest(whole.normalized, 1)
         return [whole.cut(*found) for found in ways]
 
-    # ---- showing
+    # ---- results
 
     def shown(self, made: Segmented, chosen: Any, extras: Extras, unk: bool, as_bytes: bool) -> Any:
-        """Return what a processor returns for `chosen`, one of its types."""
+        """Return a segmentation as `chosen`, one of the processor's types."""
         if chosen in ("proto", "serialized_proto", "offset_mapping"):
             if any(extras) or unk:
                 raise RuntimeError(
@@ -104,7 +104,7 @@ class LoadedModel:
         return [*([bos] if add_bos else []), *(items[::-1] if back else items), *([eos] if add_eos else [])]
 
     def _names(self, made: Segmented, unk: bool = False) -> list[str]:
-        """Return the pieces; an unknown one is the text that it stands for, unless `unk`."""
+        """Return the pieces; an unknown one is its surface, unless `unk` is set."""
         pieces, unknown = self.pieces, self.model.unk_id
         names = [pieces[id_] for id_ in made.ids]
         if not unk and unknown in made.ids:
@@ -123,20 +123,20 @@ class LoadedModel:
         return {"ids": made.ids, "pieces": names, "offsets": places}
 
     def proto(self, made: Segmented) -> SentencePieceText:
-        """Return the message of this name."""
+        """Return a segmentation as a SentencePieceText."""
         text = made.original
         pieces = []
         for name, id_, (start, end), (a, b) in zip(
             self._names(made), made.ids, made.surfaces(), made.spans.tolist(), strict=True
         ):
-            # Of the bytes of a character, the last has its surface, and the others have none.
+            # The last byte of a character has its surface; the others have an empty one.
             bare = a == b and self.model.types[id_] == BYTE
             pieces.append(Piece(name, id_, None if bare else text[start:end].decode(errors="replace"), start, end))
         return SentencePieceText(text.decode(errors="replace"), pieces, made.score)
 
 
 def _utf8(text: str | bytes) -> tuple[bytes, Any]:
-    """Return UTF-8, and where each byte of it comes from in what was given, where that was not UTF-8."""
+    """Return valid UTF-8, and the origin of each byte if the given bytes were not valid."""
     if isinstance(text, str):
         try:
             return text.encode(), None

@@ -54,18 +54,18 @@ class SentencePieceNormalizer:
         self._core.most = limits.current().grown_bytes
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """Return a text, or each of a list, normalized; with where each character, or byte, of it comes from."""
+        """Return a text, or each of a list, normalized; optionally with the origin of each character or byte."""
         try:
             return normalized(self._core.normalize_aligned, input, with_offsets=bool(with_offsets))
         except Grown as error:
             raise limits.grown(error, self._core.most) from None
 
     def decompile(self) -> list[tuple[str, str]]:
-        """Return the rules: pairs of what is replaced and what it becomes."""
+        """Return the rules as pairs (text, replacement)."""
         return decompile(self.rules.charsmap)
 
     def serialized_normalizer_spec(self) -> bytes:
-        """Return the rules as the message that a model file has of them."""
+        """Return the rules as the message in a model file."""
         return model_file.normalizer_spec(self.rules)
 
 
@@ -87,7 +87,7 @@ def _rules(path: Any, proto: Any, spec: Any, tsv: Any, name: str | None, pairs: 
 
 
 def _distinct(pairs: Sequence[tuple[str | bytes, str | bytes]]) -> dict[str, str]:
-    """Return the pairs as texts; ValueError for a rule without a source, without an effect, or given twice."""
+    """Return the pairs as texts; ValueError for a rule without a source or effect, or that is given twice."""
     rules: dict[str, str] = {}
     for pair in pairs:
         source, target = (one.decode() if isinstance(one, bytes) else one for one in pair)
@@ -104,7 +104,7 @@ def _bytes(given: Any) -> bytes:
 
 
 def normalized(run: Any, input: Any, *, with_offsets: bool) -> Any:
-    """Normalize a text, or each of a list, by `run`, which gives UTF-8 and origins."""
+    """Normalize a text, or each of a list, with `run`, which returns UTF-8 and origins."""
     if isinstance(input, list):
         return [normalized(run, text, with_offsets=with_offsets) for text in input]
     if not isinstance(input, (str, bytes)):

@@ -21,7 +21,7 @@ ReturnType = Any
 
 
 class SentencePieceProcessor(PieceTable):
-    """Encodes and decodes with one model, which may come later by `load`; options given here hold for all calls."""
+    """Encodes and decodes with one model, which `load` can set later; options given here are defaults for all calls."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class SentencePieceProcessor(PieceTable):
         return cls(model_proto=model_proto, **options)
 
     def load(self, model_file: str | Path | None = None, model_proto: bytes | None = None) -> bool:
-        """Take a model from a file or its bytes; True, or an error as sentencepiece's."""
+        """Load a model from a file or its bytes; return True, or raise an error as sentencepiece does."""
         if model_file and model_proto:
             raise ValueError("model_file and model_proto must be exclusive.")
         if model_proto:
@@ -82,7 +82,7 @@ class SentencePieceProcessor(PieceTable):
         return self.load_from_file(model_file)
 
     def load_from_file(self, path: str | Path) -> bool:
-        """Take a model from a file."""
+        """Load a model from a file."""
         try:
             data = Path(path).read_bytes()
         except OSError as error:
@@ -90,7 +90,7 @@ class SentencePieceProcessor(PieceTable):
         return self.load_from_serialized_proto(data)
 
     def load_from_serialized_proto(self, data: Any) -> bool:
-        """Take a model from a model file's bytes, or a message that has them."""
+        """Load a model from a model file's bytes, or from a message with them."""
         data = data.SerializeToString() if hasattr(data, "SerializeToString") else data
         try:
             self._loaded = LoadedModel(model_format.read_model(bytes(data)))
@@ -112,19 +112,19 @@ class SentencePieceProcessor(PieceTable):
         return self._loaded
 
     def set_vocabulary(self, valid_vocab: Iterable[str]) -> None:
-        """Encode with these pieces, and those of one character, alone."""
+        """Encode only with these pieces and those of one character."""
         model = self._own.model
         if model.kind not in ("unigram", "bpe"):
             raise RuntimeError("INTERNAL: Vocabulary constraint is only enabled in subword units.")
         self._loaded = LoadedModel(model.restricted({piece.encode() for piece in valid_vocab}))
 
     def reset_vocabulary(self) -> None:
-        """Encode with all pieces again: those of the type unused are normal."""
+        """Encode with all pieces again: unused pieces become normal."""
         model = self._own.model
         self._loaded = LoadedModel(model.restricted({model.pieces[id_] for id_ in range(model.pieces.n_ids)}))
 
     def load_vocabulary(self, filename: str | Path, threshold: int) -> None:
-        """`set_vocabulary` of a file of pieces and their counts, a tab between, that are at least `threshold`."""
+        """Call `set_vocabulary` with the pieces of a file (piece, tab, count) whose count is at least `threshold`."""
         lines = (line.split("\t") for line in Path(filename).read_text(encoding="utf-8").splitlines())
         self.set_vocabulary([row[0] for row in lines if len(row) == 1 or int(row[1]) >= threshold])
 
@@ -146,7 +146,7 @@ class SentencePieceProcessor(PieceTable):
         out_type: ReturnType = None,
         return_bytes: bool | None = None,
     ) -> Any:
-        """Return a text, or each of a list of texts, as ids, pieces or what `return_type` says."""
+        """Encode a text, or each of a list of texts, to ids, pieces or `return_type`."""
         chosen = self._chosen(return_type, out_type)
         if return_bytes is not None and chosen != "offset_mapping":
             raise ValueError("return_bytes is only supported when return_type='offset_mapping'")
@@ -194,7 +194,7 @@ class SentencePieceProcessor(PieceTable):
         return_type: ReturnType = None,
         out_type: ReturnType = None,
     ) -> Any:
-        """Return the best ways to cut a text, or each of a list, the best first."""
+        """Return the n best segmentations of a text, or of each of a list, the best first."""
         chosen = self._chosen(return_type, out_type)
         extras, n = self._extras(add_bos, add_eos, reverse), self._nbest_size if nbest_size is None else nbest_size
         unk = self._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
@@ -214,7 +214,7 @@ class SentencePieceProcessor(PieceTable):
         return self._each(input, one)
 
     def parallel_encode(self, input: Any, *, chunk_len: int | None = None, **options: Any) -> Any:
-        """Return what `encode` does."""
+        """Return the same as `encode`."""
         if not isinstance(chunk_len, int) or chunk_len <= 0:
             raise ValueError("chunk_len must be positive.")
         return self.encode(input, **options)
@@ -229,7 +229,7 @@ class SentencePieceProcessor(PieceTable):
         include_best: bool = False,
         **options: Any,
     ) -> Any:
-        """Return (ids or pieces, score) of samples; `wor` draws without replacement."""
+        """Return samples as (ids or pieces, score); `wor` samples without replacement."""
         chosen = self._chosen(None, out_type)
         extras = self._extras(options.get("add_bos"), options.get("add_eos"), options.get("reverse"))
 
@@ -245,7 +245,7 @@ class SentencePieceProcessor(PieceTable):
         return self._each(input, one)
 
     def calculate_entropy(self, input: Any, alpha: float, num_threads: int | None = None) -> Any:
-        """Return the entropy of the ways to cut a text, or each of a list."""
+        """Return the entropy of the segmentations of a text, or of each of a list."""
         self._threads(num_threads)
         own = self._own
         return self._each(input, lambda text: own.segmentations.entropy(own.segmented(text).normalized, alpha=alpha))
@@ -261,7 +261,7 @@ class SentencePieceProcessor(PieceTable):
         thread_pool: Any = None,
         return_bytes: bool | None = None,
     ) -> Any:
-        """Return the text of ids or pieces, or of each of a list of lists of them."""
+        """Decode ids or pieces to text, or each of a list of lists of them."""
         chosen = self._chosen(return_type, out_type, default=str)
         if return_bytes is not None and chosen != "offset_mapping":
             raise ValueError("return_bytes is only supported when return_type='offset_mapping'")
@@ -269,7 +269,7 @@ class SentencePieceProcessor(PieceTable):
         return decode.decode(self._own.decoder, input, chosen, as_bytes=bool(return_bytes))
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """Return a text, or each of a list, as the model sees it; with where each character of it comes from."""
+        """Return a text, or each of a list, normalized; optionally with the origin of each character."""
         engine = self._own.engine
 
         def run(utf8: bytes) -> tuple[bytes, Any]:
@@ -282,8 +282,8 @@ class SentencePieceProcessor(PieceTable):
         return {**{k: v for k, v in vars(self).items() if k != "_loaded"}, "model_proto": self.serialized_model_proto()}
 
     def __setstate__(self, state: dict[str, Any] | bytes) -> None:
-        SentencePieceProcessor.__init__(self)  # that of a subclass may want arguments
-        if isinstance(state, bytes):  # the model alone, as sentencepiece 0.2.0 pickled it
+        SentencePieceProcessor.__init__(self)  # a subclass may need arguments
+        if isinstance(state, bytes):  # only the model, as in pickles of sentencepiece 0.2.0
             self.load_from_serialized_proto(state)
             return
         self.load_from_serialized_proto(state["model_proto"])
@@ -292,8 +292,8 @@ class SentencePieceProcessor(PieceTable):
 
 def _as(verb: str, kind: ReturnType, **always: Any) -> Callable[..., Any]:
     def method(self: SentencePieceProcessor, input: Any, *args: Any, **options: Any) -> Any:
-        """Return what the call without "as" gives, of one type."""
-        # Samples and the best take nbest_size, and samples alpha, by place too.
+        """Return a method that calls the one without "_as_…" with a fixed type."""
+        # Samples and n-best also take nbest_size as a positional argument, and samples alpha.
         given = dict(zip(("nbest_size", "alpha"), args, strict=False))
         return getattr(self, verb)(input, return_type=kind, **always, **given, **options)
 

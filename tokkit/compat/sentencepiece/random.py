@@ -1,4 +1,4 @@
-"""The random generator that sampling draws from, and its seed."""
+"""The random generator of sampling, and its seed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _seed: list[int | None] = [None]
 
 
 def set_random_generator_seed(seed: int) -> None:
-    """Let sampling begin anew with a seed, in threads that have not sampled yet and in this one."""
+    """Restart sampling with a seed, in this thread and in threads that have not sampled yet."""
     _seed[0] = seed
     _local.generator = np.random.default_rng(seed)
 

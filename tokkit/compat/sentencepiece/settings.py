@@ -1,4 +1,4 @@
-"""What sentencepiece sets for a whole process: how much is logged, threads, and the time for n-best segmentations."""
+"""Process-wide settings of sentencepiece: log level, threads, and the time limit of n-best segmentations."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
 
 def set_min_log_level(v: int) -> None:
-    """Let the logger "tokkit" drop what is below a level: 0 information, 1 warnings, 2 errors, 3 fatal errors."""
+    """Set the level of the logger "tokkit": 0 information, 1 warnings, 2 errors, 3 fatal errors."""
     logging.getLogger("tokkit").setLevel(_LEVELS[min(max(index(v), 0), len(_LEVELS) - 1)])
 
 
 _nbest_ms = 30_000
-"""As in sentencepiece."""
+"""Time limit of n-best segmentations in milliseconds, as in sentencepiece; 0 is no limit."""
 
 
 def set_nbest_timeout(timeout_ms: int) -> None:
-    """Return the best segmentation alone where n-best ones take longer than so many milliseconds; 0: however long."""
+    """Set the time limit of n-best segmentations, after which only the best is returned; 0 is no limit."""
     global _nbest_ms
     _nbest_ms = index(timeout_ms)
 
 
 def nbest_timeout() -> float:
-    """Return the time in seconds."""
+    """Return the time limit in seconds, inf for no limit."""
     return _nbest_ms / 1000 if _nbest_ms > 0 else math.inf
 
 
 class ThreadPool:
-    """A number of threads for `thread_pool=`, which changes no result; below 0 as many as there are CPUs."""
+    """A number of threads for `thread_pool=`, which does not affect results; below 0: the number of CPUs."""
 
     def __init__(self, num_threads: int, /) -> None:
         n = index(num_threads)

@@ -12,10 +12,10 @@ from tokkit.sentencepiece_model import BYTE, CONTROL, UNKNOWN, UNUSED, SentenceP
 
 
 class PieceTable:
-    """The look-ups; each takes one id or piece, or a sequence of them. Without a model there are no pieces."""
+    """Look-ups that take one id or piece, or a sequence of them. Without a model there are no pieces."""
 
     def _model(self) -> SentencePieceModel | None:
-        """Return the model, if there is one."""
+        """Return the model, None if there is none."""
         return None
 
     def _found(self, id_: int) -> SentencePieceModel:
@@ -30,14 +30,14 @@ class PieceTable:
         return _each(id, lambda one: bool(self._found(one).types[one] == type_))
 
     def get_piece_size(self) -> int:
-        """Return how many pieces there are."""
+        """Return the number of pieces."""
         model = self._model()
         return 0 if model is None else model.pieces.n_ids
 
     piece_size = vocab_size = get_piece_size
 
     def piece_to_id(self, piece: Any) -> Any:
-        """Return the id of a piece, that of the unknown one where it is none."""
+        """Return the id of a piece, or the unknown id."""
         return _each(piece, self._id)
 
     def _id(self, piece: str | bytes) -> int:
@@ -56,7 +56,7 @@ class PieceTable:
         return _each(id, lambda one: float(self._found(one).scores[one]))
 
     def is_unknown(self, id: Any) -> Any:
-        """Return whether an id is that of the unknown piece."""
+        """Return whether an id is the unknown piece's."""
         return self._type_is(id, UNKNOWN)
 
     def is_control(self, id: Any) -> Any:
@@ -77,17 +77,17 @@ class PieceTable:
         return 0 if model is None else model.unk_id
 
     def bos_id(self) -> int:
-        """Return the id of what begins a text; -1 for none."""
+        """Return the id of the beginning-of-text piece; -1 if there is none."""
         model = self._model()
         return -1 if model is None else model.bos_id
 
     def eos_id(self) -> int:
-        """Return the id of what ends a text; -1 for none."""
+        """Return the id of the end-of-text piece; -1 if there is none."""
         model = self._model()
         return -1 if model is None else model.eos_id
 
     def pad_id(self) -> int:
-        """Return the id of what pads; -1 for none."""
+        """Return the id of the padding piece; -1 if there is none."""
         model = self._model()
         return -1 if model is None else model.pad_id
 
@@ -104,7 +104,7 @@ def _each(given: Any, work: Callable[[Any], Any]) -> Any:
 
 
 def add_spellings(face: type, *also: str) -> None:
-    """Give the public methods of a class, and those named in `also`, the names that begin with a capital too."""
+    """Add CamelCase aliases for the public methods of a class, and for those named in `also`."""
     names = [name for name, value in vars(face).items() if not name.startswith("_") and callable(value)]
     names += [name for name, value in vars(face).items() if isinstance(value, (classmethod, staticmethod))]
     for name in {*names, *also} - {"from_file", "from_proto"}:

@@ -14,7 +14,7 @@ from tokkit.formats import protobuf
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece of a text, and the text[begin:end] in bytes, its `surface`, that it stands for; None if not set."""
+    """One piece, and its `surface` text[begin:end] in bytes; fields are None if not set."""
 
     piece: str
     id: int
@@ -30,14 +30,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SentencePieceText:
-    """A text and its pieces, as the message of this name has them."""
+    """A text and its pieces, with the fields of the protobuf message."""
 
     text: str
     pieces: Sequence[Piece]
     score: float | None = None
 
     def SerializeToString(self) -> bytes:
-        """Return the message as protocol buffers write it."""
+        """Return the message serialized as by protobuf."""
         score = b"" if self.score is None else protobuf.written(3, float(self.score))
         pieces = b"".join(protobuf.written(2, piece._serialized()) for piece in self.pieces)
         return protobuf.written(1, self.text) + pieces + score
@@ -45,18 +45,18 @@ class SentencePieceText:
 
 @dataclass(frozen=True, slots=True)
 class NBestSentencePieceText:
-    """Several of them, the best first."""
+    """Several segmentations, the best first."""
 
     nbests: list[SentencePieceText] = field(default_factory=list)
 
     def SerializeToString(self) -> bytes:
-        """Return the message as protocol buffers write it."""
+        """Return the message serialized as by protobuf."""
         return b"".join(protobuf.written(1, one.SerializeToString()) for one in self.nbests)
 
 
 @dataclass(frozen=True, slots=True)
 class Segmented:
-    """A text, what it was normalized to, and one way to cut that: ids, and spans (n, 2) in bytes of it."""
+    """A text, its normalized form, and one segmentation of that: ids, and spans (n, 2) in its bytes."""
 
     original: bytes
     normalized: bytes
@@ -66,27 +66,27 @@ class Segmented:
     score: float | None = None
 
     def cut(self, ids: Any, spans: Any, score: float | None = None) -> Segmented:
-        """Return another way to cut the same text."""
+        """Return another segmentation of the same text."""
         return Segmented(self.original, self.normalized, self.origins, ids.tolist(), spans, score)
 
     def surfaces(self) -> list[tuple[int, int]]:
-        """Return where in the original, in bytes, each piece comes from."""
+        """Return the span of each piece in the original text, in bytes."""
         found: list[tuple[int, int]] = [(a, b) for a, b in self.origins[self.spans].tolist()]
         return found
 
 
 def in_characters(utf8: bytes, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Turn places in bytes into places in characters."""
+    """Convert positions in bytes to positions in characters."""
     if utf8.isascii():
         return list(places)
     starts = (np.frombuffer(utf8 + b" ", dtype=np.uint8) & 0xC0) != 0x80
     number = np.cumsum(starts) - 1
-    # Inside a character, where only invalid UTF-8 can put a place, it counts as the next one's.
+    # A position inside a character, which only invalid UTF-8 can cause, counts as that of the next character.
     number = number + ~starts
     return [(int(number[a]), int(number[b])) for a, b in places]
 
 
 def gaps(lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Return where parts of these lengths begin and end, one after the other."""
+    """Return the spans of consecutive parts with these lengths."""
     ends = [0, *np.cumsum(np.array(lengths, dtype=np.int64)).tolist()]
     return list(pairwise(ends))

@@ -21,9 +21,9 @@ _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _RULES = ("normalization_rule_name", "normalization_rule_tsv")
 _TEXTS = (*_RULES, "denormalization_rule_tsv", "model_type")
 _NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel", "vocabulary_output_piece_score")
-"""Flags for where texts come from, where the model goes, and what is logged."""
+"""Flags for input, output and logging."""
 SUFFIXES = (".model", ".vocab")
-"""Of the files that are written."""
+"""Suffixes of the files that are written."""
 
 
 class SentencePieceTrainer:
@@ -40,13 +40,13 @@ class SentencePieceTrainer:
     ) -> None:
         """Train with `--flag=value …` in one str, or with flags as keywords, and write PREFIX.model and PREFIX.vocab.
 
-        With a `model_writer` the model goes there instead; `sentence_iterator` gives texts in the place of files.
+        With a `model_writer`, the model is written there instead; `sentence_iterator` yields texts instead of files.
         """
         options = parsed(arg) if arg is not None else {name: _value(name, value) for name, value in flags.items()}
         prefix = options.get("model_prefix") or ""
         for name in (*_FLAGS, *_RULES) if normalizer is not None else ():
             if name in options:
-                raise ValueError(f"INVALID_ARGUMENT: {name} is the normalizer's to say; leave out one of the two")
+                raise ValueError(f"INVALID_ARGUMENT: {name} is a setting of the normalizer; leave out one of the two")
         try:
             if model_writer is None and prefix:
                 refuse_inputs([f"{prefix}{suffix}" for suffix in SUFFIXES], _files_read(options))
@@ -81,7 +81,7 @@ def parsed(arg: str) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any) -> Any:
-    """Return a flag's value as its type; RuntimeError for an unknown flag, ValueError for what is no such value."""
+    """Return a flag's value with its type; RuntimeError for an unknown flag, ValueError for an invalid value."""
     if name in ("sentence_reader", "pretokenizer"):
         return value
     if name == "allow_inconsistent_pretokenization":

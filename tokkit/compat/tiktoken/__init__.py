@@ -1,7 +1,7 @@
 """The interface of tiktoken 0.14: write `from tokkit.compat import tiktoken` in place of `import tiktoken`.
 
-Files are found as `tokkit.get_encoding` finds them. What tiktoken would download is an error that prints the line of
-`tokkit fetch`: the one difference in what the calls do. Messages of errors are our own, their classes tiktoken's.
+Files are found as `tokkit.get_encoding` finds them. The only difference: if tiktoken would download a file, an error
+prints the `tokkit fetch` command for it. Errors have tiktoken's classes and our own messages.
 """
 
 from __future__ import annotations

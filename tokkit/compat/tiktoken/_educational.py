@@ -1,4 +1,4 @@
-"""Byte pair encoding step by step, to be read and watched, as `tiktoken._educational` has it."""
+"""Byte pair encoding step by step, for learning, as in `tiktoken._educational`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tokkit.compat.tiktoken.registry import get_encoding
 from tokkit.errors import OptionError
 
 COLORS = (167, 179, 185, 77, 80, 68, 134)
-"""Of the 256 colors of a terminal, for the backgrounds of tokens."""
+"""Background colours of tokens, from the 256 colours of a terminal."""
 IN_COLOR = ("colour", "color")
 WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}]+| ?[\p{N}]+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
@@ -61,7 +61,7 @@ class SimpleBytePairEncoding:
 
     @staticmethod
     def from_tiktoken(encoding: str | Encoding) -> SimpleBytePairEncoding:
-        """Return the same ranks and pattern, of a published encoding's name or of an `Encoding`."""
+        """Make one with the ranks and pattern of a published encoding (by name) or of an `Encoding`."""
         enc = get_encoding(encoding) if isinstance(encoding, str) else encoding
         return SimpleBytePairEncoding(pat_str=enc._pat_str, mergeable_ranks=enc._mergeable_ranks)
 
@@ -83,7 +83,7 @@ def bpe_encode(mergeable_ranks: dict[bytes, int], input: bytes, visualise: str |
 
 
 def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = "colour") -> dict[bytes, int]:
-    """Return token → rank: all bytes, then the most frequent pairs of a text, the earliest of equally frequent ones.
+    """Return token → rank: all bytes, then the most frequent pairs of a text; ties go to the earliest pair.
 
     ValueError for fewer than 256 tokens, or more than the text yields.
     """

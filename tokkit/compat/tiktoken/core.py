@@ -30,7 +30,7 @@ Disallowed = Literal["all"] | Collection[str]
 
 
 class Encoding:
-    r"""An encoding by its pattern, ranks and special tokens; all methods are those of tiktoken's class.
+    r"""An encoding with a pattern, ranks and special tokens; it has all methods of tiktoken's class.
 
     >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"lo": 256, b"low": 257}
     >>> enc = Encoding("small", pat_str=r"\w+|\W", mergeable_ranks=ranks, special_tokens={"<|end|>": 258})
@@ -47,7 +47,7 @@ class Encoding:
         special_tokens: dict[str, int],
         explicit_n_vocab: int | None = None,
     ) -> None:
-        # An id may have several special texts here; the tokenizer knows it by the first, the matchers by all.
+        # An id may have several special texts here; the tokenizer has the first, the matchers have all.
         tok = Tokenizer(definition_of(pat_str, mergeable_ranks, first_texts(special_tokens)))
         self._set_up(name, tok, pat_str, special_tokens)
         if explicit_n_vocab:
@@ -100,17 +100,17 @@ class Encoding:
         return fine
 
     def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher | None:
-        """Return what finds these texts, special tokens with their ids; None for no text."""
+        """Return a matcher of these special tokens, text → id; None without texts."""
         try:
             return self._matchers[tokens]
         except KeyError:
             ids = {text.encode(): self._special_tokens.get(text, 0) for text in tokens if text}
-            if len(self._matchers) >= 64:  # policies are few
+            if len(self._matchers) >= 64:  # there are few policies
                 self._matchers.clear()
             return self._matchers.setdefault(tokens, SpecialMatcher(ids) if ids else None)
 
     def _finder(self, tokens: frozenset[str]) -> Finder:
-        """Return what finds these special tokens; several may have one id."""
+        """Return a matcher of these special tokens; several may have the same id."""
         try:
             return self._finders[tokens]
         except KeyError:
@@ -120,13 +120,13 @@ class Encoding:
             return self._finders.setdefault(tokens, made)
 
     def _named(self, tokens: frozenset[str]) -> frozenset[str]:
-        """Return those of the tokens that the tokenizer knows, which has one text for an id."""
+        """Return the tokens that the tokenizer has; it has only one text for each id."""
         return tokens & self._tok.special_tokens.keys()
 
     # ---- encoding
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """Return the ids of a text; special tokens are text."""
+        """Return the ids of a text; special tokens in it are ordinary text."""
         if not isinstance(text, str):
             raise TypeError(f"text is {type(text).__name__}; it must be a str")
         return self._engine.encode(text)
@@ -155,7 +155,7 @@ class Encoding:
         return self._engine.encode_array(text, self._named(allowed))
 
     def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:
-        """Return the ids of each text; special tokens are text."""
+        """Return the ids of each text; special tokens in them are ordinary text."""
         return self._batch(list(text), self._none, num_threads)
 
     def encode_batch(
@@ -166,7 +166,7 @@ class Encoding:
         allowed_special: Allowed = frozenset(),
         disallowed_special: Disallowed = "all",
     ) -> list[list[int]]:
-        """Return the ids of each text, as `encode` gives them."""
+        """Return the ids of each text, as from `encode`."""
         texts, allowed = list(text), self._none
         for one in texts:
             allowed = self._allowed(one, allowed_special, disallowed_special)
@@ -178,7 +178,7 @@ class Encoding:
         for one in texts:
             if not isinstance(one, str):
                 raise TypeError(f"a text is {type(one).__name__}; it must be a str")
-        # More threads than CPUs only cost.
+        # More threads than CPUs only cost time.
         ids, offsets = self._engine.encode_batch(texts, allowed, min(num_threads, thread_count(None)))
         flat, ends = ids.tolist(), offsets.tolist()
         return [flat[a:b] for a, b in itertools.pairwise(ends)]
@@ -186,12 +186,12 @@ class Encoding:
     def encode_with_unstable(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> tuple[list[int], list[list[int]]]:
-        """Return the ids that stay whatever follows, and the sequences that the rest may become."""
+        """Return the ids that no later text changes, and the sequences that the rest may become."""
         allowed = self._allowed(text, allowed_special, disallowed_special)
         return self._tok.encode_with_unstable(text, special=self._named(allowed))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
-        """Return the id of one token, special or not; KeyError for what is none."""
+        """Return the id of one token, special or not; KeyError if there is none."""
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
         if (id_ := self._tok.vocab.get(token)) is not None:
             return id_
@@ -200,7 +200,7 @@ class Encoding:
     # ---- decoding
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """Return the bytes of ids; KeyError for one that no token has."""
+        """Return the bytes of ids; KeyError for an id without a token."""
         try:
             return self._tok.decode_bytes(tokens)
         except TokkitError as error:
@@ -219,7 +219,7 @@ class Encoding:
         return [self.decode_single_token_bytes(token) for token in tokens]
 
     def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
-        """Return (text, offsets): where each token begins, in characters; inside one, where that character begins."""
+        """Return (text, offsets): the start of each token in characters; inside a character, the start of that one."""
         parts, offsets, n_characters = self.decode_tokens_bytes(tokens), [], 0
         for part in parts:
             offsets.append(max(0, n_characters - (part[0] & 0xC0 == 0x80)))
@@ -244,7 +244,7 @@ class Encoding:
         return {token: id_ for token, id_ in self._tok.vocab.items() if id_ not in own}
 
     def token_byte_values(self) -> list[bytes]:
-        """Return the bytes of all tokens but special ones, sorted."""
+        """Return the bytes of all tokens except special ones, sorted."""
         return sorted(self._mergeable_ranks)
 
     @property
@@ -258,14 +258,14 @@ class Encoding:
         return set(self._special_tokens)
 
     def is_special_token(self, token: int) -> bool:
-        """Return whether an id is that of a special token."""
+        """Return whether an id is a special token's."""
         if not isinstance(token, int):
             raise AssertionError(f"an id is {type(token).__name__}; it must be an int")
         return token in self._special_ids
 
     @property
     def n_vocab(self) -> int:
-        """One more than the greatest id."""
+        """The highest id plus one."""
         return self.max_token_value + 1
 
     def _encode_single_piece(self, text_or_bytes: str | bytes) -> list[int]:
@@ -281,7 +281,7 @@ class Encoding:
             return self._engine.encode(text.decode())
         except UnicodeDecodeError as error:
             valid, rest = text[: error.start], text[error.start :]
-        # What follows the last pretoken of the valid text may belong to it.
+        # The bytes after the last pretoken of the valid text may belong to it.
         ids, last = stable_part(self._engine, self._tok.vocab, self._special_ids, valid, "text")
         return ids + self._encode_single_piece(last + rest)
 
@@ -290,13 +290,13 @@ class Encoding:
 
 
 def definition_of(pat_str: str, mergeable_ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> Definition:
-    """Return the definition of an encoding's three parts; each id of a special token has one text."""
+    """Return the definition from a pattern, ranks and special tokens; each special id has one text."""
     definition = Definition(Vocab.from_mapping(mergeable_ranks), BPE(), Split(pat_str))
     return definition.with_special_tokens(special_tokens)
 
 
 def first_texts(special_tokens: Mapping[str, int]) -> dict[str, int]:
-    """Return the special tokens without the later texts of an id that has several."""
+    """Return the special tokens with only the first text of each id."""
     first: dict[int, str] = {}
     for text, id_ in special_tokens.items():
         first.setdefault(id_, text)
@@ -306,13 +306,13 @@ def first_texts(special_tokens: Mapping[str, int]) -> dict[str, int]:
 def raise_disallowed_special_token(token: str) -> NoReturn:
     """Raise the ValueError for the text of a special token that `disallowed_special` forbids."""
     raise ValueError(
-        f"the text holds {token!r}, which disallowed_special forbids; pass allowed_special={{{token!r}}} to let it be "
-        "a token, or disallowed_special=() to read it as text"
+        f"the text contains {token!r}, which disallowed_special forbids; pass allowed_special={{{token!r}}} to make "
+        "it a token, or disallowed_special=() to encode it as text"
     )
 
 
 def _unknown(tokens: Sequence[int], error: TokkitError) -> Exception:
-    """Return what tiktoken raises for an id that no token has."""
+    """Return the error that tiktoken raises for an id without a token."""
     if any(isinstance(token, int) and not 0 <= token < 1 << 32 for token in tokens):
         return OverflowError(str(error))
     return KeyError(str(error))

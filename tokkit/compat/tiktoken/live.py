@@ -1,4 +1,4 @@
-"""`from_tiktoken`: a tokkit tokenizer of an encoding of tiktoken, or of this interface."""
+"""`from_tiktoken`: makes a tokkit tokenizer from an encoding of tiktoken, or of this interface."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PARTS = ("_pat_str", "_mergeable_ranks", "_special_tokens")
 
 
 def from_tiktoken(encoding: Any) -> Tokenizer:
-    r"""Return the tokkit tokenizer of a `tiktoken.Encoding`: its pattern, ranks and special tokens, and its name.
+    r"""Make a tokkit tokenizer with the pattern, ranks, special tokens and name of a `tiktoken.Encoding`.
 
-    An id has one text in a tokenizer: a UserWarning names the later texts of an id that has several, which are
-    ordinary text here. TypeError for another object; VocabError if a byte has no token.
+    In a tokenizer, an id has one text. If an id has several, a UserWarning names the later ones, which become ordinary
+    text. TypeError for another object; VocabError if a byte has no token.
 
     >>> from tokkit.compat import tiktoken
     >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"lo": 256}
@@ -29,5 +29,5 @@ def from_tiktoken(encoding: Any) -> Tokenizer:
     pattern, ranks, special = (getattr(encoding, name) for name in _PARTS)
     first = first_texts(special)
     if later := sorted(special.keys() - first.keys()):
-        warnings.warn(f"{', '.join(later)}: text here, as their ids have other texts", stacklevel=2)
+        warnings.warn(f"{', '.join(later)}: encoded as ordinary text, because their ids have other texts", stacklevel=2)
     return Tokenizer(replace(definition_of(pattern, ranks, first), name=encoding.name))

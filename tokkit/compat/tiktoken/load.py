@@ -1,7 +1,7 @@
-"""Reads and writes files of ranks, as `tiktoken.load` does, from this machine alone.
+"""Reads and writes files of ranks as `tiktoken.load` does, without downloads.
 
-A file of the publisher is found by its address where `tokkit.get_encoding` finds it, and any other in the cache of
-tiktoken that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR names. A local file is read as it is now, never from a copy.
+The address of a publisher's file is looked up where `tokkit.get_encoding` looks, and other addresses in tiktoken's
+cache (TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR). Local files are always read directly, never from a cached copy.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ def read_file(blobpath: str) -> bytes:
 
 
 def check_hash(data: bytes, expected_hash: str) -> bool:
-    """Return whether this is the SHA-256 of the data, in hexadecimal digits."""
+    """Return whether the data has this SHA-256, in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest() == expected_hash
 
 
 def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
-    """Return the bytes of a local file, or of an address that this machine has; ValueError for another hash."""
+    """Return the bytes of a local file, or of an address in the cache; ValueError if the hash differs."""
     place = _place(blobpath, expected_hash) if "://" in blobpath else None
     data = read_file(blobpath) if place is None else place.read_bytes()
     if expected_hash and not check_hash(data, expected_hash):
         found = hashlib.sha256(data).hexdigest()
-        raise FormatError(f"the sha256 of {blobpath} is {found}, and {expected_hash} was expected: get the file again")
+        raise FormatError(f"the sha256 of {blobpath} is {found}; it must be {expected_hash}: get the file again")
     return data
 
 
@@ -54,12 +54,12 @@ def _place(url: str, expected_hash: str | None) -> Path | None:
     cached = Path(folder) / hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
     if not folder or not cached.is_file():
         return None
-    # A cached file that was changed is one to get again.
+    # A changed file in the cache must be downloaded again.
     return None if expected_hash and not check_hash(cached.read_bytes(), expected_hash) else cached
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
-    """Return token → rank of a .tiktoken file; ValueError with the line for what is not one."""
+    """Return token → rank of a .tiktoken file; ValueError names an invalid line."""
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(read_file_cached(tiktoken_bpe_file, expected_hash).splitlines(), 1):
         if not line:
@@ -75,7 +75,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
 
 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
-    """Write token → rank as a .tiktoken file, the least rank first."""
+    """Write token → rank as a .tiktoken file, the lowest rank first."""
     if "://" in str(tiktoken_bpe_file):
         raise OptionError(f"{tiktoken_bpe_file} is an address; give the path of a file on this machine")
     rows = sorted(bpe_ranks.items(), key=lambda row: row[1])
@@ -90,7 +90,7 @@ def data_gym_to_mergeable_bpe_ranks(
     encoder_json_hash: str | None = None,
     clobber_one_byte_tokens: bool = False,
 ) -> dict[bytes, int]:
-    """Return token → rank of GPT-2's own two files, vocab.bpe (merges) and encoder.json (ids).
+    """Return token → rank from GPT-2's two files, vocab.bpe (merges) and encoder.json (ids).
 
     Single bytes come first, in the order of GPT-2's alphabet, then the results of merges; AssertionError if
     encoder.json has other ids. With `clobber_one_byte_tokens` single bytes have the ids of encoder.json.

@@ -1,4 +1,4 @@
-"""Encodings by the name of a model, as `tiktoken.model` has them."""
+"""Encodings by the name of a model, as in `tiktoken.model`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from tokkit.compat.tiktoken.registry import get_encoding
 from tokkit.registry.models import BEGINNINGS, MODELS, nearest
 
 MODEL_TO_ENCODING = dict(MODELS)
-"""Model → encoding; a program may add its own."""
+"""Model → encoding; programs may add entries."""
 MODEL_PREFIX_TO_ENCODING = dict(BEGINNINGS)
-"""Beginning of a model's name → encoding, in the order in which they are tried."""
+"""Prefix of a model's name → encoding, in the order in which they are tried."""
 
 
 def encoding_name_for_model(model_name: str) -> str:

@@ -1,4 +1,4 @@
-"""The published encodings by name, as `tiktoken.registry` has them."""
+"""The published encodings by name, as in `tiktoken.registry`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tokkit import registry
 from tokkit.compat.tiktoken.core import Encoding
 
 ENCODINGS: dict[str, Encoding] = {}
-"""The encodings that were asked for; one that a program adds is found by its name too."""
+"""Encodings that were requested before; programs may add their own."""
 
 
 def get_encoding(encoding_name: str) -> Encoding:

@@ -1,8 +1,8 @@
 """The interface of the tokenizers package 0.23: `from tokkit.compat import tokenizers`.
 
-A component is the JSON that a tokenizer.json has of it; a `Tokenizer` makes one `tokkit.Tokenizer` of its parts when it
-is first used, and again after a change. Errors have the classes of tokenizers, or are of `tokkit.errors` where
-tokenizers raises a bare Exception. What differs on purpose: docs/coming-from/tokenizers.md.
+A component holds its JSON as in a tokenizer.json; a `Tokenizer` builds one `tokkit.Tokenizer` from its parts at first
+use, and again after a change. Errors have the classes of tokenizers, or of `tokkit.errors` where tokenizers raises a
+bare Exception. Intended differences: docs/coming-from/tokenizers.md.
 """
 
 from __future__ import annotations
@@ -71,21 +71,21 @@ EncodeInput = TextEncodeInput | PreTokenizedEncodeInput
 
 
 class OffsetReferential(enum.Enum):
-    """What offsets refer to."""
+    """The text to which offsets refer."""
 
     ORIGINAL = "original"
     NORMALIZED = "normalized"
 
 
 class OffsetType(enum.Enum):
-    """What offsets count."""
+    """The unit of offsets."""
 
     BYTE = "byte"
     CHAR = "char"
 
 
 class SplitDelimiterBehavior(enum.Enum):
-    """What becomes of the matches of a split."""
+    """What happens to the matches of a split."""
 
     REMOVED = "removed"
     ISOLATED = "isolated"

@@ -1,4 +1,4 @@
-"""`AddedToken`: a text that becomes one token whatever the model makes of it."""
+"""`AddedToken`: a text that always becomes one token, independent of the model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
 
 
 class AddedToken:
-    """A text and how it is found; `normalized` is what `special` is not, unless it is given."""
+    """A text and the rules by which it is found; `normalized` defaults to the opposite of `special`."""
 
     __slots__ = ("_content", "_normalized", "_special", "lstrip_", "rstrip_", "single_word_")
 
@@ -44,26 +44,26 @@ class AddedToken:
 
     @property
     def normalized(self) -> bool:
-        """Whether it is found in the normalized text."""
+        """Whether it is searched for in the normalized text."""
         return not self._special if self._normalized is None else self._normalized
 
     @property
     def single_word(self) -> bool:
-        """Whether it is found only where no word character is next to it."""
+        """Whether it is found only if no word character is next to it."""
         return self.single_word_
 
     @property
     def lstrip(self) -> bool:
-        """Whether it takes the white space before it along."""
+        """Whether it includes the white space before it."""
         return self.lstrip_
 
     @property
     def rstrip(self) -> bool:
-        """Whether it takes the white space after it along."""
+        """Whether it includes the white space after it."""
         return self.rstrip_
 
     def fields(self) -> dict[str, Any]:
-        """Return the text and the flags, as a file has them."""
+        """Return the text and the flags as in a tokenizer.json."""
         return {"content": self._content, **{name: getattr(self, name) for name in FLAGS}}
 
     def __str__(self) -> str:
@@ -95,14 +95,14 @@ class AddedToken:
 
 
 class AddedTokens:
-    """The added tokens of a tokenizer: content → id, id → token, as tokenizers numbers them."""
+    """The added tokens of a tokenizer (content → id, id → token), numbered as in tokenizers."""
 
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
         self.tokens: dict[int, AddedToken] = {}
 
     def add(self, tokens: list[AddedToken], model: Any) -> int:
-        """Add tokens, and return how many there were that are not empty and not there already."""
+        """Add tokens, and return the number of those that are not empty and were not there before."""
         n, size = 0, model._size
         free = max([size, *(id_ + 1 for id_ in self.ids.values())])
         for token in tokens:
@@ -120,19 +120,19 @@ class AddedTokens:
         return n
 
     def read(self, listed: list[dict[str, Any]]) -> None:
-        """Take the tokens of a file, with their ids; what is wrong in them is found when they are first used."""
+        """Set the tokens and ids of a file; they are checked at first use."""
         for given in listed:
             fields = {name: value for name, value in given.items() if name != "id"}
             self.ids[given["content"]] = given["id"]
             self.tokens[given["id"]] = AddedToken(**fields)
 
     def json(self) -> list[dict[str, Any]]:
-        """Return the tokens as a file has them, by their ids."""
+        """Return the tokens as in a tokenizer.json, sorted by id."""
         return [{"id": id_, **self.tokens[id_].fields()} for id_ in sorted(self.tokens)]
 
 
 def tokens_of(name: str, given: Any, *, special: bool = False) -> list[AddedToken]:
-    """Return a list of str and AddedToken as AddedToken; with `special` they are made so, also the caller's own."""
+    """Return a list of str and AddedToken as AddedTokens; with `special`, all are made special, in place."""
     if not isinstance(given, list):
         raise values.wrong_type(name, given, "a list")
     made = []

@@ -1,4 +1,4 @@
-"""`BaseTokenizer`: what the ready-made tokenizers have in common."""
+"""`BaseTokenizer`: the base class of the ready-made tokenizers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMPONENTS = ("model", "normalizer", "pre_tokenizer", "post_processor", "decoder
 
 
 class BaseTokenizer:
-    """A tokenizer and the parameters that it was made of; its methods are those of `Tokenizer`."""
+    """A tokenizer and its parameters; it has the methods of `Tokenizer`."""
 
     def __init__(self, tokenizer: Tokenizer, parameters: dict[str, Any] | None = None) -> None:
         self._tokenizer = tokenizer
@@ -52,7 +52,7 @@ class BaseTokenizer:
         return self._tokenizer.decode_batch(_there("sequences", sequences), skip_special_tokens)
 
     def normalize(self, sequence: str) -> str:
-        """Return a text as the normalizer makes it."""
+        """Return a text normalized."""
         text: str = self._tokenizer.normalizer.normalize_str(sequence)
         return text
 

@@ -1,4 +1,4 @@
-"""The base of normalizers, pre-tokenizers, processors, decoders and models: a component as its JSON in a file."""
+"""The base class of all components, which hold their JSON as in a tokenizer.json."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import components, strict_json
 
 CUSTOM = "Custom"
-"""The type of a component in Python; it is at the key "object", `Held`."""
+"""The "type" of a component in Python; the key "object" has it, as a `Held`."""
 
 
 class Held:
-    """A component in Python: two are never equal, and JSON has none."""
+    """A component in Python: it is only equal to itself, and JSON cannot hold it."""
 
     def __init__(self, part: Any) -> None:
         self.part = part
 
 
 class Changes:
-    """Counts the changes of all components: a tokenizer looks at its own again if there was any."""
+    """Counts the changes of all components: after any change, tokenizers check their own components."""
 
     count = 0
 
 
 def changed() -> None:
-    """Say that a component was changed."""
+    """Count one change of a component."""
     Changes.count += 1
 
 
 class Setting:
-    """An attribute that is a value of the component's JSON, read, checked and written."""
+    """An attribute that reads and writes a value of the component's JSON, with a check."""
 
     def __init__(
         self, check: values.Check, key: str = "", *, default: Any = None, show: Callable[[Any], Any] | None = None
@@ -55,7 +55,7 @@ class Setting:
 
 
 class PatternSetting(Setting):
-    """The pattern of a component, which can be given once and not read."""
+    """The pattern of a component, which can only be set once, and not be read."""
 
     def __init__(self) -> None:
         super().__init__(pattern)
@@ -66,11 +66,11 @@ class PatternSetting(Setting):
         raise TypeError("a pattern cannot be read as an attribute; the repr of the component has it")
 
     def __set__(self, made: Any, value: Any) -> None:
-        raise AttributeError("a pattern cannot be changed; make another component")
+        raise AttributeError("a pattern cannot be changed; make a new component")
 
 
 def pattern(name: str, value: Any) -> dict[str, str]:
-    """Return a str or a Regex as JSON has it."""
+    """Return a str or a Regex as JSON."""
     from tokkit.compat.tokenizers.regex import Regex
 
     if isinstance(value, Regex):
@@ -81,12 +81,12 @@ def pattern(name: str, value: Any) -> dict[str, str]:
 
 
 class Component:
-    """A component. What is in `_state` is shared by all objects for it, as a part of a sequence or a tokenizer's."""
+    """A component. All objects for the same component (part of a sequence, or of a tokenizer) share `_state`."""
 
     _stage: ClassVar[str] = ""
-    """Its key in a tokenizer.json."""
+    """The key in a tokenizer.json."""
     _kinds: ClassVar[dict[str, type[Component]]]
-    """Type in the JSON → class; of each stage its own."""
+    """Type in the JSON → class; each stage has its own mapping."""
     _state: dict[str, Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -97,9 +97,9 @@ class Component:
             cls._kinds[cls.__name__] = cls
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
-        """Make a component with the defaults; TypeError for a base."""
+        """Make a component with defaults; TypeError for a base class."""
         if Component in cls.__bases__:
-            raise TypeError(f"{cls.__name__} is the base of classes; make one of these, or use {cls.__name__}.custom")
+            raise TypeError(f"{cls.__name__} is a base class; make one of its subclasses, or use {cls.__name__}.custom")
         made = super().__new__(cls)
         made._state = {"type": cls.__name__, **cls._defaults()}
         return made
@@ -119,7 +119,7 @@ class Component:
 
     @classmethod
     def _of(cls, state: dict[str, Any]) -> Any:
-        """Return the component of some JSON, which it shares."""
+        """Return a component that shares this JSON."""
         kind = state.get("type")
         made_by = cls if kind == CUSTOM else cls._kinds.get(str(kind))
         if made_by is None:
@@ -132,7 +132,7 @@ class Component:
 
     @classmethod
     def _complete(cls, state: dict[str, Any]) -> None:
-        """Put what old files leave out into some JSON, in the order of new ones."""
+        """Complete JSON with the defaults that old files leave out, in the order of new files."""
         given = dict(state)
         state.clear()
         state.update({"type": cls.__name__, **cls._defaults(), **given})
@@ -163,7 +163,7 @@ class Component:
 
 
 def dumped(state: Any, *, pretty: bool = False) -> bytes:
-    """Return JSON; FormatError if a component in Python is in it."""
+    """Return the JSON; FormatError if it contains a component in Python."""
     try:
         return json_text.dumps(state, pretty=pretty).encode()
     except TypeError:
@@ -171,7 +171,7 @@ def dumped(state: Any, *, pretty: bool = False) -> bytes:
 
 
 def is_custom(state: dict[str, Any] | None) -> bool:
-    """Return whether a component in Python is part of this one."""
+    """Return whether this component contains a component in Python."""
     if state is None:
         return False
     parts = next((value for key, value in state.items() if key in LISTS), ())
@@ -183,7 +183,7 @@ LISTS = ("normalizers", "pretokenizers", "processors", "decoders")
 
 
 def run(stage: str, state: dict[str, Any]) -> Any:
-    """Return the component of tokkit that some JSON means."""
+    """Return the tokkit component for this JSON."""
     given = components.STAGES[stage]
     if not is_custom(state):
         return components.read(state, stage, given)
@@ -205,11 +205,11 @@ S = TypeVar("S", bound=Component)
 
 
 class Parts(Generic[S]):
-    """What the sequences of all stages have: a list of components, by their JSON."""
+    """The base of the sequences of all stages: a list of components."""
 
     _key: ClassVar[str]
     _flat: ClassVar[bool] = True
-    """Whether the components of a sequence in it become its own."""
+    """Whether the components of a nested sequence are inserted into this one."""
     _state: dict[str, Any]
     _stage_class: ClassVar[type[Component]]
 
@@ -259,5 +259,5 @@ class Parts(Generic[S]):
 
 
 def failed(error: BaseException) -> TokkitError:
-    """Return the error for an exception that a component in Python raised, as its class and message."""
+    """Return the error for an exception of a component in Python, with its class and message."""
     return TokkitError(f"{type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Runs normalizers, pre-tokenizers and decoders in Python on the texts of tokkit's interpreter."""
+"""Runs normalizers, pre-tokenizers and decoders written in Python in tokkit's interpreter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tokkit.decoders.base import Decoder as DecoderBase
 from tokkit.errors import TokkitError
 
 Rewritten = tuple[str, list[Span]]
-"""A text, and the span of each character in the piece that it is made of."""
+"""A text, and the span of each character in the part that it was made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Normalizer:
 
 @dataclass(frozen=True, slots=True)
 class PreTokenizer:
-    """A pre-tokenizer whose `pre_tokenize` splits a `PreTokenizedString`; each part of a text is one."""
+    """A pre-tokenizer whose `pre_tokenize` splits each part of a text, as a `PreTokenizedString`."""
 
     object: Any
 
@@ -59,7 +59,7 @@ class PreTokenizer:
 
 @dataclass(frozen=True, slots=True)
 class Decoder(DecoderBase):
-    """A decoder whose `decode_chain` makes other strings of tokens."""
+    """A decoder whose `decode_chain` maps tokens to other strings."""
 
     object: Any
 
@@ -74,13 +74,13 @@ class Decoder(DecoderBase):
 
 
 def rewrite(text: AlignedText, function: Any) -> None:
-    """Put in the place of each piece the parts that a function makes of it, each with the spans of its characters."""
+    """Replace each part by the parts that a function makes of it, with the spans of their characters."""
     cuts: list[list[Span]] = []
 
     def characters(piece: str) -> Iterator[tuple[str, int]]:
         parts: list[Rewritten] = function(piece)
         flat = [(c, span) for part, spans in parts for c, span in zip(part, spans, strict=True)]
-        dropped = flat[0][1][0] if flat else 0  # characters before the first that is kept: cut off afterwards
+        dropped = flat[0][1][0] if flat else 0  # characters before the first kept one: cut off afterwards
         ends, at = [], dropped
         for part, _ in parts:
             ends.append((at, at + len(part)))

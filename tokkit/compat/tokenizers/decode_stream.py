@@ -1,4 +1,4 @@
-"""`DecodeStream`: decodes ids as they come, a text as soon as it is complete."""
+"""`DecodeStream`: decodes ids one by one, and returns text as soon as it is complete."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPLACEMENT = "\ufffd"
 
 
 class DecodeStream:
-    """Decodes a stream of ids: the tokens at its end are kept, because what follows may change their text."""
+    """Decodes a stream of ids; it keeps the last tokens, because later ones may change their text."""
 
     def __init__(self, ids: Sequence[int] | None = None, skip_special_tokens: bool | None = False) -> None:
         self._ids = [] if ids is None else values.listed("ids", ids, values.token_id)
@@ -24,7 +24,7 @@ class DecodeStream:
         self._n_known = 0
 
     def step(self, tokenizer: Tokenizer, id: int | Sequence[int]) -> str | None:
-        """Return the text that an id, or several, complete; None if the text is not complete yet."""
+        """Return the text that one or more ids complete; None if the text is not complete yet."""
         more = [values.token_id("id", id)] if hasattr(id, "__index__") else values.listed("id", id, values.token_id)
         if self._ids and not self._known:
             text = self._decoded(tokenizer)

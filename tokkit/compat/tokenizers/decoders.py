@@ -1,4 +1,4 @@
-"""The decoders: what makes text of tokens."""
+"""The decoders: turn tokens into text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tokkit.compat.tokenizers.pre_tokenizers import _scheme
 
 
 class Decoder(Component):
-    """The base of all decoders; `custom` makes one of a Python object with `decode_chain(tokens)`."""
+    """The base of all decoders; `custom` wraps a Python object with a method `decode_chain(tokens)`."""
 
     _stage = "decoder"
 
     @staticmethod
     def custom(decoder: Any) -> Decoder:
-        """Return the decoder of an object whose `decode_chain` makes other strings of tokens."""
+        """Return a decoder from an object whose `decode_chain` maps tokens to other strings."""
         made: Decoder = Decoder._custom(decoder)
         return made
 
@@ -31,7 +31,7 @@ class Decoder(Component):
 
 
 class BPEDecoder(Decoder):
-    """Puts spaces in the place of a suffix."""
+    """Replaces a suffix with a space."""
 
     suffix = Setting(values.text, default="</w>")
 
@@ -40,14 +40,14 @@ class BPEDecoder(Decoder):
 
 
 class ByteFallback(Decoder):
-    """Makes bytes of tokens such as <0x61>."""
+    """Turns tokens such as <0x61> into bytes."""
 
     def __init__(self) -> None:
         pass
 
 
 class ByteLevel(Decoder):
-    """Makes bytes of the 256 characters that stand for them."""
+    """Turns the 256 byte symbols into bytes."""
 
     add_prefix_space = Setting(values.flag, default=True)
     trim_offsets = Setting(values.flag, default=True)
@@ -58,7 +58,7 @@ class ByteLevel(Decoder):
 
 
 class CTC(Decoder):
-    """Drops tokens that follow their like, and padding."""
+    """Drops repeated tokens and padding (CTC)."""
 
     pad_token = Setting(values.text, default="<pad>")
     word_delimiter_token = Setting(values.text, default="|")
@@ -69,14 +69,14 @@ class CTC(Decoder):
 
 
 class Fuse(Decoder):
-    """Joins all tokens to one."""
+    """Joins all tokens into one."""
 
     def __init__(self) -> None:
         pass
 
 
 class Metaspace(Decoder):
-    """Puts spaces in the place of a mark."""
+    """Replaces a mark with a space."""
 
     replacement = Setting(values.character, default="▁")
     prepend_scheme = Setting(_scheme, default="always")
@@ -91,7 +91,7 @@ class Metaspace(Decoder):
 
 
 class Replace(Decoder):
-    """Puts a text in the place of each match of a str or a Regex."""
+    """Replaces each match of a str or a Regex."""
 
     pattern = PatternSetting()
     content = Setting(values.text, default="")
@@ -101,7 +101,7 @@ class Replace(Decoder):
 
 
 class Strip(Decoder):
-    """Takes a number of characters off the ends of tokens."""
+    """Strips a number of characters from the ends of tokens."""
 
     content = Setting(values.character, default=" ")
     start = Setting(values.unsigned, default=0)
@@ -112,7 +112,7 @@ class Strip(Decoder):
 
 
 class WordPiece(Decoder):
-    """Joins pieces to words, and these with spaces."""
+    """Joins WordPiece tokens to words, and words with spaces."""
 
     prefix = Setting(values.text, default="##")
     cleanup = Setting(values.flag, default=True)

@@ -1,4 +1,4 @@
-"""`Encoding`: ids, tokens and offsets of a text, which change in place when they are padded or truncated."""
+"""`Encoding`: ids, tokens and offsets of a text; padding and truncation change it in place."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ _INTS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
 
 
 class Maker(Protocol):
-    """Makes the encoding of tokkit from an engine's result."""
+    """A function that makes tokkit's encoding from an engine's result."""
 
     @property
     def plain(self) -> bool:
-        """Whether offsets are those of the engine, in characters."""
+        """Whether offsets are the engine's, in characters."""
 
     def encoding(self, text: str, found: Aligned) -> made_of.Encoding:
         """Return the encoding of a text."""
 
 
 class Encoding:
-    """The tokens of a text or a pair, over an encoding of tokkit, whose columns are made when they are first used."""
+    """The tokens of a text or a pair; wraps tokkit's encoding, whose columns are made at first use."""
 
     __slots__ = ("_found", "_made", "_maker", "_text", "varying")
     varying: frozenset[int]
-    """The ids whose tokens are called as the text has them."""
+    """The ids whose tokens are shown as they are in the text."""
     _found: Any
-    """(utf8, ids, byte spans, words) of a text that nothing was made of yet, else None."""
+    """(utf8, ids, byte spans, words) as long as no encoding was made from them, else None."""
     _maker: Any
     _text: str
 
@@ -50,14 +50,14 @@ class Encoding:
 
     @classmethod
     def of_found(cls, maker: Maker, text: str, found: Aligned, varying: frozenset[int]) -> Encoding:
-        """Return the encoding of an engine's result, of which columns are made when they are first used."""
+        """Return the encoding of an engine's result; columns are made at first use."""
         new = cls.__new__(cls)
         new._found, new._maker, new._text, new.varying = found, maker, text, varying
         return new
 
     @property
     def made(self) -> made_of.Encoding:
-        """The encoding of tokkit."""
+        """Tokkit's encoding."""
         if self._found is not None:
             self.made = self._maker.encoding(self._text, self._found)
         return self._made
@@ -68,7 +68,7 @@ class Encoding:
 
     @classmethod
     def of(cls, made: made_of.Encoding, varying: frozenset[int] = frozenset()) -> Encoding:
-        """Return the encoding over one of tokkit."""
+        """Wrap tokkit's encoding."""
         new = cls.__new__(cls)
         new.made, new.varying = made, varying
         return new
@@ -93,7 +93,7 @@ class Encoding:
         }
         return cls.of(made_of.derived(n, columns.__getitem__, {}, ()))
 
-    # Lists are made at each call: kept ones would be objects that the collector of garbage goes through again.
+    # Lists are made at each call, because the garbage collector would have to visit kept lists again and again.
 
     @property
     def ids(self) -> list[int]:
@@ -105,7 +105,7 @@ class Encoding:
 
     @property
     def tokens(self) -> list[str]:
-        """The tokens, as the vocabulary has them."""
+        """The tokens as in the vocabulary."""
         tokens = list(self.made.column("tokens"))
         if self.varying:
             for i in [i for i, id_ in enumerate(self.ids) if id_ in self.varying]:
@@ -131,7 +131,7 @@ class Encoding:
 
     @property
     def special_tokens_mask(self) -> list[int]:
-        """1 for the tokens that a post-processor or padding has added."""
+        """1 for tokens that a post-processor or padding added."""
         return self._ints("special_tokens_mask")
 
     @property
@@ -142,7 +142,7 @@ class Encoding:
     @property
     def words(self) -> list[int | None]:
         """The old name of `word_ids`."""
-        warnings.warn("Encoding.words is Encoding.word_ids now", DeprecationWarning, stacklevel=2)
+        warnings.warn("Encoding.words is now Encoding.word_ids", DeprecationWarning, stacklevel=2)
         return self.word_ids
 
     @property
@@ -209,7 +209,7 @@ class Encoding:
         pad_token: str = "[PAD]",
         **options: Any,
     ) -> None:
-        """Pad to a length, if there are fewer tokens."""
+        """Pad to a length if there are fewer tokens."""
         values.ignored(list(options))
         self.made = self.made.pad(
             values.unsigned("length", length),
@@ -220,14 +220,14 @@ class Encoding:
         )
 
     def truncate(self, max_length: int, stride: int = 0, direction: str = "right") -> None:
-        """Cut off what is more than a length; it is in `overflowing` then."""
+        """Truncate to a length; the tokens that are cut off are in `overflowing`."""
         if values.text("direction", direction) not in DIRECTIONS:
             raise ValueError(f"Invalid truncation direction value : {direction}")
         length, step = values.unsigned("max_length", max_length), values.unsigned("stride", stride)
         self.made = self.made.truncate(length, stride=step, direction=direction)  # type: ignore[arg-type]
 
     def set_sequence_id(self, sequence_id: int) -> None:
-        """Make all tokens those of one text."""
+        """Assign all tokens to one text."""
         number = values.unsigned("sequence_id", sequence_id)
         self.made = made_of.replaced(self.made, ranges={**self.made.sequence_ranges, number: (0, len(self))})
 
@@ -260,7 +260,7 @@ class Encoding:
 
 
 def _read(value: dict[str, Any]) -> made_of.Encoding:
-    """Return the encoding of some JSON."""
+    """Return an encoding from JSON."""
     words = [-1 if word is None else word for word in value["words"]]
     columns = dict(Encoding.of_columns(value["ids"], value["tokens"], value["offsets"], words, 0).made.as_arrays())
     lists: dict[str, Any] = {"tokens": value["tokens"]}

@@ -1,4 +1,4 @@
-"""Makes the tokkit tokenizer that components mean together."""
+"""Builds a tokkit tokenizer from components."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ State = dict[str, Any]
 
 
 def of(model: State, stages: dict[str, State | None], added: list[State]) -> Tokenizer:
-    """Return the tokenizer of a model, its stages by their keys, and added tokens, all as JSON."""
+    """Return the tokenizer for a model, its stages by their keys, and added tokens, all as JSON."""
     if model.get("dropout"):
         logger.warning(
-            "dropout is %s, which encode does not apply; tokkit.sampling does, with a seed", model["dropout"]
+            "dropout is %s, but encode does not apply it; use tokkit.sampling, with a seed", model["dropout"]
         )
     return Tokenizer(definition_of(model, stages, added))
 
@@ -49,7 +49,7 @@ class Maker:
     ) -> None:
         self._make, self._varying, self._words = make, varying, words
         self._add, self._truncation = add_special, truncation
-        # A truncated text is made at once: what is wrong with the length is said then.
+        # With truncation, the encoding is made at once, so that errors of the length are raised here.
         self._frame = None if words or truncation is not None else make.frame(add_special)
         self.plain = self._frame is not None and not self._frame.trims
 
@@ -69,7 +69,7 @@ class Maker:
 
 
 def definition_of(model: State, stages: dict[str, State | None], added: list[State]) -> Definition:
-    """Return the definition that a file of these parts has; components in Python are put in afterwards."""
+    """Return the definition of a tokenizer.json with these parts; components in Python are inserted afterwards."""
     custom = {key: state for key, state in stages.items() if state is not None and is_custom(state)}
     file = {"version": "1.0", "added_tokens": added, **stages, **dict.fromkeys(custom), "model": model}
     made = tokenizer_json.from_json(file)
@@ -79,7 +79,7 @@ def definition_of(model: State, stages: dict[str, State | None], added: list[Sta
 
 
 def varying_of(definition: Definition) -> frozenset[int]:
-    """Return the ids whose tokens are called as the text has them: of added tokens, and Unigram's unknown one."""
+    """Return the ids whose tokens are shown as they are in the text: added tokens, and Unigram's unknown token."""
     normalizes = definition.normalizer is not None
     ids = {t.id for t in definition.added_tokens if t.lstrip or t.rstrip or (t.normalized and normalizes)}
     unknown: int | None = getattr(definition.model, "unk_id", None)
@@ -87,7 +87,7 @@ def varying_of(definition: Definition) -> frozenset[int]:
 
 
 def of_model(model: Model) -> Tokenizer:
-    """Return the tokenizer of a model alone, for one word as it is."""
+    """Return a tokenizer of only a model, for single words."""
     key = model._key()
     if model._alone is None or model._alone[0] != key:
         model._alone = key, of(model._state, dict.fromkeys(STAGES), [])
@@ -96,7 +96,7 @@ def of_model(model: Model) -> Tokenizer:
 
 
 def without_special(tok: Tokenizer) -> Tokenizer:
-    """Return a tokenizer whose special tokens are text, which its model may make the same tokens of."""
+    """Return a tokenizer that encodes special tokens as text; its model may return the same tokens for it."""
     definition = tok.definition
     added = tuple(token for token in definition.added_tokens if not token.special)
     return Tokenizer(replace(definition, special_tokens={}, added_tokens=added))

@@ -1,4 +1,4 @@
-"""Tokenizers with all their stages: BERT's WordPiece, BPE of bytes and characters, SentencePiece's BPE and Unigram."""
+"""Ready-made tokenizers: BERT's WordPiece, BPE over bytes and characters, SentencePiece's BPE and Unigram."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tokkit.errors import OptionError
 
 
 def _add_known(tokenizer: Tokenizer, *tokens: Any) -> None:
-    """Make those of the tokens special that the model has."""
+    """Make the tokens special, if the model has them."""
     for token in map(str, tokens):
         if tokenizer.token_to_id(token) is not None:
             tokenizer.add_special_tokens([token])
@@ -26,7 +26,7 @@ def _in_turn(parts: list[Any]) -> Any:
 
 
 class BertWordPieceTokenizer(BaseTokenizer):
-    """WordPiece as BERT has it."""
+    """WordPiece with BERT's stages."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class BertWordPieceTokenizer(BaseTokenizer):
             ends = []
             for token in map(str, (sep_token, cls_token)):
                 if (id_ := made.token_to_id(token)) is None:
-                    raise TypeError(f"the vocabulary has no {token!r}, which begins or ends each text")
+                    raise TypeError(f"the vocabulary has no {token!r}, which must begin or end each text")
                 ends.append((token, id_))
             made.post_processor = processors.BertProcessing(ends[0], ends[1])
         made.decoder = decoders.WordPiece(prefix=wordpieces_prefix)
@@ -94,7 +94,7 @@ class BertWordPieceTokenizer(BaseTokenizer):
 
 
 class ByteLevelBPETokenizer(BaseTokenizer):
-    """Byte-level BPE as GPT-2 has it."""
+    """Byte-level BPE with GPT-2's stages."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class ByteLevelBPETokenizer(BaseTokenizer):
 
 
 class CharBPETokenizer(BaseTokenizer):
-    """BPE over characters, with a suffix at the end of words, as the first GPT has it."""
+    """BPE over characters with a suffix at the end of words, as in the first GPT."""
 
     def __init__(
         self,
@@ -228,7 +228,7 @@ class CharBPETokenizer(BaseTokenizer):
 
 
 class SentencePieceBPETokenizer(BaseTokenizer):
-    """BPE over text whose spaces are marks, as SentencePiece has it."""
+    """BPE over text in which spaces are marks, as in SentencePiece."""
 
     def __init__(
         self,
@@ -286,7 +286,7 @@ def _mark_spaces(made: Tokenizer, replacement: str, add_prefix_space: bool) -> N
 
 
 class SentencePieceUnigramTokenizer(BaseTokenizer):
-    """Unigram over text whose spaces are marks, as SentencePiece has it."""
+    """Unigram over text in which spaces are marks, as in SentencePiece."""
 
     def __init__(self, vocab: Any = None, replacement: str = "▁", add_prefix_space: bool = True) -> None:
         made = Tokenizer(models.Unigram(vocab))
@@ -324,13 +324,13 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
 
     @staticmethod
     def from_spm(filename: str) -> SentencePieceUnigramTokenizer:
-        """Return the tokenizer of a SentencePiece .model of the type unigram, as tokenizers makes one of it."""
+        """Return the tokenizer that tokenizers makes from a SentencePiece .model of the type unigram."""
         from tokkit.formats import files, sentencepiece
         from tokkit.sentencepiece_model import UNKNOWN
 
         model = sentencepiece.read_model(files.read_bytes(filename))
         if model.kind != "unigram":
-            raise OptionError(f"the model is of the type {model.kind}; it must be unigram")
+            raise OptionError(f"the model has the type {model.kind}; it must be unigram")
         pieces = [model.pieces[id_].decode() for id_ in range(model.pieces.n_ids)]
         unk_id = model.types.tolist().index(UNKNOWN)
         made = SentencePieceUnigramTokenizer()

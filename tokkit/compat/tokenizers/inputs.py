@@ -1,4 +1,4 @@
-"""Reads the texts that `encode` and `encode_batch` take: str, pairs, lists of words, arrays of numpy."""
+"""Reads the inputs of `encode` and `encode_batch`: str, pairs, lists of words, numpy arrays."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _item(item: Any, words: bool) -> tuple[Text, Text | None]:
 
 
 def _listed(value: Any) -> list[Any] | None:
-    """Return what is in a list, a tuple or an array; None for another value."""
+    """Return the items of a list, a tuple or an array; None for other values."""
     if isinstance(value, (list, tuple)):
         return list(value)
     if hasattr(value, "tolist"):

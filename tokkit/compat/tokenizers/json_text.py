@@ -1,4 +1,4 @@
-"""Writes JSON and reprs as tokenizers writes them: numbers, order and indents are equal."""
+"""Writes JSON and reprs exactly as tokenizers does: same numbers, order and indents."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tokkit.compat.tokenizers.values import single
 from tokkit.formats import decimals
 
 WORDS = frozenset(("prepend_scheme", "behavior", "direction", "strategy", "progress_format"))
-"""Fields whose values are names of choices, which a repr has without quotes."""
+"""Fields with names of choices, which a repr shows without quotes."""
 MAX_SHOWN = 99
-"""How many entries of a list or an object a repr has."""
+"""Maximum number of entries of a list or an object in a repr."""
 MAX_IN_STR = 5
-"""The same of a str."""
+"""Maximum length of a str in a repr."""
 
 
 def dumps(value: Any, *, pretty: bool = False) -> str:
@@ -26,7 +26,7 @@ def dumps(value: Any, *, pretty: bool = False) -> str:
 
 
 def _has_floats(value: Any) -> bool:
-    """Return whether a value has floats, which json would write otherwise; tables of merges have none."""
+    """Return whether a value contains floats, which json writes differently; tables of merges have none."""
     if isinstance(value, dict):
         return any(_has_floats(item) for key, item in value.items() if key != "merges")
     if isinstance(value, list):
@@ -46,9 +46,9 @@ def _written(value: Any, line: str) -> str:
 
 
 def shown(value: Any, most: int = MAX_SHOWN, key: str = "", name: str = "") -> str:
-    """Return the repr of JSON data: objects with a "type", or of a class `name`, are calls.
+    """Return the repr of JSON data; objects with a "type", or of a class `name`, are shown as calls.
 
-    Lists and objects show `most` entries.
+    Lists and objects show at most `most` entries.
     """
     if isinstance(value, dict):
         return _object(value, most, key, name)

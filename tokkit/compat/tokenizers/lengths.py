@@ -1,4 +1,4 @@
-"""The truncation and the padding of a tokenizer: options, and the same as JSON."""
+"""The truncation and the padding of a tokenizer, as options and as JSON."""
 
 from __future__ import annotations
 
@@ -74,5 +74,5 @@ class Lengths:
         return None if self.padding is None else {name: getattr(self.padding, name) for name in names}
 
     def json(self) -> dict[str, Any]:
-        """Return both as a tokenizer.json has them."""
+        """Return both as in a tokenizer.json."""
         return tokenizer_json.write_lengths(self.truncation, self.padding)

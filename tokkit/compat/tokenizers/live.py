@@ -1,4 +1,4 @@
-"""`from_tokenizers`: a tokkit tokenizer of an object of the tokenizers package, or of this interface."""
+"""`from_tokenizers`: makes a tokkit tokenizer from an object of the tokenizers package, or of this interface."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tokkit.tokenizer import Tokenizer
 
 
 def from_tokenizers(tokenizer: Any) -> Tokenizer:
-    """Return the tokkit tokenizer of a `tokenizers.Tokenizer`, as it is now; later changes of it change nothing here.
+    """Make a tokkit tokenizer from a `tokenizers.Tokenizer`; later changes of that one have no effect.
 
-    Its truncation and padding become the tokenizer's own. A wrapper whose `backend_tokenizer` or `_tokenizer` is one,
-    as of transformers and of tokenizers' implementations, will do too. TypeError for another object; FormatError if it
-    has components in Python, or a construct that tokkit reads in no file.
+    Its truncation and padding become those of the new tokenizer. `tokenizer` may also be a wrapper with a
+    `backend_tokenizer` or `_tokenizer`, as in transformers and tokenizers' implementations. TypeError for other
+    objects; FormatError for components in Python, or features that tokkit does not support in files.
     """
     for name in ("backend_tokenizer", "_tokenizer"):
         if not hasattr(tokenizer, "to_str"):

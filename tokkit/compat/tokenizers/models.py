@@ -1,4 +1,4 @@
-"""The models: what makes tokens of words."""
+"""The models: turn words into tokens."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tokkit.formats.tables import Merges, Table
 
 Vocab = dict[str, int]
 VERSIONS = itertools.count()
-"""Numbers of the tables of models: no two models, and no two trainings of one, have the same."""
+"""Version numbers of tables: each model, and each training of a model, gets a new one."""
 
 
 class Model(Component):
-    """The base of all models. The tables are as a file has them: packed, or a dict and lists."""
+    """The base of all models. Tables are as in a file: packed, or a dict and lists."""
 
     _stage = "model"
     _state: dict[str, Any]
@@ -29,7 +29,7 @@ class Model(Component):
     _tokens_: dict[int, str] | None
     _version: int
     _alone: tuple[object, Any] | None = None
-    """What runs the model alone, and the key that it was made for."""
+    """The engine that runs the model alone, and the key that it was made for."""
 
     def __new__(cls, *args: Any, **options: Any) -> Any:
         """Make a model without tokens; `Model()` is a BPE."""
@@ -49,7 +49,7 @@ class Model(Component):
         changed()
 
     def _key(self) -> object:
-        """Return what is different after each change."""
+        """Return a key that differs after each change."""
         small = {key: value for key, value in self._state.items() if key not in ("vocab", "merges")}
         return repr(small), self._version
 
@@ -113,7 +113,7 @@ class Model(Component):
         """Write the model's own files to a folder, and return their paths."""
         prefix = name if prefix is None else prefix
         if not os.path.isdir(values.text("folder", folder)):
-            raise OptionError(f"{folder!r} is no folder that is there")
+            raise OptionError(f"{folder!r} is not an existing folder")
         written = []
         for file, text in self._files().items():
             path = os.path.join(folder, f"{prefix}-{file}" if prefix else file)
@@ -182,7 +182,7 @@ class BPE(Model):
         if vocab is not None and not isinstance(vocab, (dict, str)):
             raise values.wrong_type("vocab", vocab, "a dict of tokens and ids, or the path of a file")
         if (vocab is None) != (merges is None):
-            raise ValueError("vocab and merges go together; only one was given")
+            raise ValueError("only one of vocab and merges was given; give both")
         if isinstance(vocab, str) or isinstance(merges, str):
             _deprecated("vocab and merges")
             vocab, merges = BPE.read_file(values.text("vocab", vocab), values.text("merges", merges))
@@ -214,7 +214,7 @@ class BPE(Model):
         for i, line in enumerate(lines):
             left, _, right = line.removesuffix("\r").partition(" ")
             if not right or " " in right:
-                raise FormatError(f"{merges}: line {i + 1}: two tokens are needed, not {line!r}")
+                raise FormatError(f"{merges}: line {i + 1} is {line!r}; it must be two tokens")
             pairs.append((left, right))
         return made, pairs
 
@@ -248,7 +248,7 @@ class BPE(Model):
 
 
 class WordPiece(Model):
-    """The longest piece that is in the vocabulary, from left to right."""
+    """WordPiece: the longest token in the vocabulary, from left to right."""
 
     unk_token = Setting(values.text, default="[UNK]")
     continuing_subword_prefix = Setting(values.text, default="##")
@@ -269,7 +269,7 @@ class WordPiece(Model):
 
     @staticmethod
     def read_file(vocab: str) -> Vocab:
-        """Return the vocabulary of a vocab.txt, a token a line."""
+        """Return the vocabulary of a vocab.txt, which has one token per line."""
         try:
             with open(values.text("vocab", vocab), encoding="utf-8", newline="\n") as file:
                 return {line.rstrip(): id_ for id_, line in enumerate(file)}
@@ -286,7 +286,7 @@ class WordPiece(Model):
 
 
 class WordLevel(Model):
-    """Whole words."""
+    """WordLevel: each word is one token."""
 
     unk_token = Setting(values.text, default="<unk>")
 
@@ -328,7 +328,7 @@ def _scored(name: str, piece: Any) -> list[Any]:
 
 
 class Unigram(Model):
-    """The segmentation with the greatest sum of scores."""
+    """Unigram: the segmentation with the highest sum of scores."""
 
     unk_id = Setting(values.optional(values.unsigned))
     byte_fallback = Setting(values.flag, default=False)
@@ -348,7 +348,7 @@ class Unigram(Model):
         if vocab is None and unk_id is None and byte_fallback is None:
             self._state.update(vocab=[["<unk>", 0.0]], unk_id=0)
         elif vocab is None:
-            raise ValueError("unk_id and byte_fallback go with a vocab, which was not given")
+            raise ValueError("unk_id or byte_fallback was given without vocab; give vocab too")
         else:
             self._state["vocab"] = values.listed("vocab", vocab, _scored)
             self._set(unk_id=unk_id, byte_fallback=bool(byte_fallback))
@@ -358,7 +358,7 @@ class Unigram(Model):
 
     @property
     def alpha(self) -> float | None:
-        """The smoothing of sampling, which `tokkit.sampling` does; None for the best segmentation."""
+        """The smoothing of sampling; None for the best segmentation. Only `tokkit.sampling` samples."""
         return getattr(self, "_alpha", None)
 
     @alpha.setter
@@ -368,7 +368,7 @@ class Unigram(Model):
 
     @property
     def nbest_size(self) -> int | None:
-        """How many segmentations sampling takes one of."""
+        """Number of best segmentations from which sampling draws one."""
         return getattr(self, "_nbest_size", None)
 
     @nbest_size.setter

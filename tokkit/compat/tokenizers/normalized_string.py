@@ -1,4 +1,4 @@
-"""`NormalizedString`: a text and what it was made of, which Python components change."""
+"""`NormalizedString`: a text aligned with its original, which components in Python change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", 
 
 
 class NormalizedString:
-    """A text as it is now, each character aligned with those of the original that it comes from.
+    """A text in its current form; each character is aligned with the characters of the original it comes from.
 
     >>> text = NormalizedString("Hey there")
     >>> text.replace("there", "you"), text.uppercase()
@@ -33,7 +33,7 @@ class NormalizedString:
     def __init__(self, sequence: str) -> None:
         self._original = self._text = values.text("sequence", sequence)
         self._spans: list[Span] = [(i, i + 1) for i in range(len(sequence))]
-        self._at = 0  # where the original begins in that of the whole text, in characters
+        self._at = 0  # start of this part in the original text, in characters
         self._lent: list[bool] | None = None
 
     @classmethod
@@ -45,7 +45,7 @@ class NormalizedString:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[NormalizedString]:
-        """Lend the text to a component, which may not use it afterwards."""
+        """Lend the text to a component, which must not use it afterwards."""
         other = NormalizedString.part(self._original, self._text, list(self._spans), self._at)
         other._lent = [True]
         try:
@@ -60,13 +60,13 @@ class NormalizedString:
 
     @property
     def original(self) -> str:
-        """The original text, or the part of it that this one comes from."""
+        """The original text, or the part of it from which this one comes."""
         self._check()
         return self._original
 
     @property
     def normalized(self) -> str:
-        """The text as it is now."""
+        """The text in its current form."""
         self._check()
         return self._text
 
@@ -85,7 +85,7 @@ class NormalizedString:
         self._text, self._spans = "".join(c for c, _ in characters), [span for _, span in characters]
 
     def run(self, normalizer: Any) -> None:
-        """Change the text by a normalizer of tokkit."""
+        """Change the text with a normalizer of tokkit."""
         self._check()
         aligned = AlignedText(self._text)
         normalizer.normalize(aligned)
@@ -93,7 +93,7 @@ class NormalizedString:
         self._text, self._spans = "".join(text for text, _ in parts), [span for _, spans in parts for span in spans]
 
     def parts_of(self, aligned: AlignedText) -> list[tuple[str, list[Span]]]:
-        """Return the pieces that a component made of the text, each character with its span in the original."""
+        """Return the parts of the text after a component; each character has its span in the original."""
         utf8, starts = self._text.encode(), np.cumsum([0, *(len(c.encode()) for c in self._text)])
         spans = aligned.spans().astype(np.int64)
         made = []
@@ -110,7 +110,7 @@ class NormalizedString:
         return made
 
     def origin(self, first: int, end: int) -> Span:
-        """Return the span in the original of characters of the text."""
+        """Return the span in the original of a range of characters."""
         if first < end <= len(self._spans):
             return self._spans[first][0], self._spans[end - 1][1]
         place = self._spans[first - 1][1] if 0 < first <= len(self._spans) else 0
@@ -138,11 +138,11 @@ class NormalizedString:
         self._component("unicode", "NFKD")
 
     def lowercase(self) -> None:
-        """Make letters small."""
+        """Convert to lower case."""
         self._component("lowercase", "Lowercase")
 
     def uppercase(self) -> None:
-        """Make letters capital."""
+        """Convert to upper case."""
         self._check()
         self._set([(u, span) for c, span in zip(self._text, self._spans, strict=True) for u in c.upper()])
 
@@ -159,11 +159,11 @@ class NormalizedString:
         self._component("strip", "Strip", False, True)
 
     def prepend(self, s: str) -> None:
-        """Put a text before this one; it comes from the first character."""
+        """Put a text before this one; it is aligned with the first character."""
         self._insert(values.text("s", s), 0)
 
     def append(self, s: str) -> None:
-        """Put a text after this one; it comes from the last character."""
+        """Put a text after this one; it is aligned with the last character."""
         self._insert(values.text("s", s), len(self._text))
 
     def _insert(self, s: str, at: int) -> None:
@@ -174,11 +174,11 @@ class NormalizedString:
             self._spans = self._spans[:at] + spans + self._spans[at:]
 
     def replace(self, pattern: Any, content: str) -> None:
-        """Put a text in the place of each match of a str or a Regex."""
+        """Replace each match of a str or a Regex."""
         self._component("replace", "Replace", readable(pattern), values.text("content", content))
 
     def clear(self) -> None:
-        """Drop all of the text."""
+        """Drop the whole text."""
         self._check()
         self._set([])
 
@@ -190,7 +190,7 @@ class NormalizedString:
         self._set([(c, span) for c, span in pairs if values.flag("the result of the function", func(c))])
 
     def map(self, func: Callable[[str], str]) -> None:
-        """Put in the place of each character what a function returns for it."""
+        """Replace each character by what a function returns for it."""
         self._check()
         _callable("map", func, "str")
         self._set(
@@ -210,7 +210,7 @@ class NormalizedString:
     # ---- parts
 
     def slice(self, range: int | Span | slice) -> NormalizedString | None:
-        """Return the part of some characters of the text; None if it has no such."""
+        """Return the part for an index, a pair or a slice of characters; None if it is out of range."""
         self._check()
         n = len(self._text)
         if isinstance(range, slice):
@@ -231,11 +231,11 @@ class NormalizedString:
     __getitem__ = slice
 
     def between(self, start: int, end: int) -> NormalizedString:
-        """Return the part of characters start to end."""
+        """Return the part from character `start` to `end`."""
         return self.of_spans(self._text[start:end], self._spans[start:end], self.origin(start, end))
 
     def of_spans(self, text: str, spans: list[Span], whole: Span | None = None) -> NormalizedString:
-        """Return a part with this text, by the spans of its characters in this original."""
+        """Return a part with this text, aligned by the spans of its characters in the original."""
         if spans:
             whole = spans[0][0], max(end for _, end in spans)
         first, end = whole or (0, 0)
@@ -243,7 +243,7 @@ class NormalizedString:
         return NormalizedString.part(self._original[first:end], text, shifted, self._at + first)
 
     def split(self, pattern: Any, behavior: str) -> list[NormalizedString]:
-        """Return the parts between and at the matches of a str or a Regex."""
+        """Split at the matches of a str or a Regex, and return the parts."""
         from tokkit.pretokenizers.split import Split
 
         self._check()
@@ -254,7 +254,7 @@ class NormalizedString:
 
     @property
     def offsets(self) -> Span:
-        """Where the original of this part is in that of the whole text, in characters."""
+        """The span of this part in the original text, in characters."""
         if not self._spans:
             return self._at, self._at
         return self._at + self._spans[0][0], self._at + max(end for _, end in self._spans)
@@ -266,12 +266,12 @@ class NormalizedString:
 
     @property
     def at(self) -> int:
-        """Where the original of this part begins in that of the whole text, in characters."""
+        """The start of this part in the original text, in characters."""
         return self._at
 
 
 def readable(pattern: Any) -> dict[str, str]:
-    """Return a str or a Regex as the components of tokkit take it."""
+    """Return a str or a Regex in the form of tokkit's components."""
     found = pattern_of("pattern", pattern)
     return {"Regex": oniguruma.from_file(found["Regex"])} if "Regex" in found else found
 

@@ -1,4 +1,4 @@
-"""The normalizers: what changes a text before it is split."""
+"""The normalizers: change a text before it is split."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tokkit.errors import TokkitError
 
 
 class Normalizer(Component):
-    """The base of all normalizers; `custom` makes one of a Python object with `normalize(normalized_string)`."""
+    """The base of all normalizers; `custom` wraps a Python object with a method `normalize(normalized_string)`."""
 
     _stage = "normalizer"
 
     @staticmethod
     def custom(normalizer: Any) -> Normalizer:
-        """Return the normalizer of an object whose `normalize` changes a `NormalizedString`."""
+        """Return a normalizer from an object whose `normalize` changes a `NormalizedString`."""
         made: Normalizer = Normalizer._custom(normalizer)
         return made
 
@@ -98,23 +98,23 @@ class NFKD(_Plain):
 
 
 class Lowercase(_Plain):
-    """Makes letters small."""
+    """Converts to lower case."""
 
 
 class StripAccents(_Plain):
-    """Drops the combining marks of a text in NFD."""
+    """Drops combining marks; use it after NFD."""
 
 
 class Nmt(_Plain):
-    """Drops control characters and makes white space of some others, as SentencePiece's rule "nmt"."""
+    """Drops control characters and turns some others into white space, as SentencePiece's rule "nmt"."""
 
 
 class ByteLevel(_Plain):
-    """Spells each byte as one of 256 characters."""
+    """Replaces each byte by one of 256 characters (byte symbols)."""
 
 
 class Strip(Normalizer):
-    """Drops white space at the ends."""
+    """Strips white space from the ends."""
 
     left = Setting(values.flag, "strip_left", default=True)
     right = Setting(values.flag, "strip_right", default=True)
@@ -124,7 +124,7 @@ class Strip(Normalizer):
 
 
 class Prepend(Normalizer):
-    """Puts a text before each text that is not empty."""
+    """Puts a prefix before each non-empty text."""
 
     prepend = Setting(values.text, default="▁")
 
@@ -133,7 +133,7 @@ class Prepend(Normalizer):
 
 
 class Replace(Normalizer):
-    """Puts a text in the place of each match of a str or a Regex."""
+    """Replaces each match of a str or a Regex."""
 
     pattern = PatternSetting()
     content = Setting(values.text, default="")
@@ -168,7 +168,7 @@ NORMALIZERS = {"nfc": NFC, "nfd": NFD, "nfkc": NFKC, "nfkd": NFKD}
 
 
 def unicode_normalizer_from_str(normalizer: str) -> Normalizer:
-    """Return the normalizer of a form's name; ValueError for another name."""
+    """Return the normalizer of a Unicode form by name; ValueError for other names."""
     if normalizer not in NORMALIZERS:
-        raise ValueError(f"{normalizer!r} is no normalization form; the forms are {', '.join(NORMALIZERS)}")
+        raise ValueError(f"{normalizer!r} is not a normalization form; the forms are {', '.join(NORMALIZERS)}")
     return NORMALIZERS[normalizer]()

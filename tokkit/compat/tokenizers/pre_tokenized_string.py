@@ -1,4 +1,4 @@
-"""`PreTokenizedString` and `Token`: a text in parts, which Python pre-tokenizers split."""
+"""`PreTokenizedString` and `Token`: a text in parts, for pre-tokenizers in Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tokkit.errors import OptionError, TokkitError
 
 
 class Token:
-    """One token of a model: its id, its text, and its span in bytes of the part that it is in."""
+    """One token: its id, its text, and its span in bytes of its part."""
 
     __slots__ = ("id", "offsets", "value")
 
@@ -31,7 +31,7 @@ class Token:
 
 
 class PreTokenizedString:
-    """A text in parts, each a `NormalizedString` that may have its tokens."""
+    """A text in parts; each is a `NormalizedString`, optionally with its tokens."""
 
     __slots__ = ("_original", "_parts")
 
@@ -45,7 +45,7 @@ class PreTokenizedString:
         return [part for part, _ in self._parts]
 
     def split(self, func: Callable[[int, NormalizedString], Sequence[NormalizedString]]) -> None:
-        """Put in the place of each part without tokens those that a function of its number and it returns."""
+        """Replace each part without tokens by the parts that function(number, part) returns."""
         made: list[tuple[NormalizedString, list[Token] | None]] = []
         for i, (part, tokens) in enumerate(self._parts):
             if tokens is not None:
@@ -62,19 +62,19 @@ class PreTokenizedString:
         self._parts = made
 
     def normalize(self, func: Callable[[NormalizedString], None]) -> None:
-        """Change each part without tokens by a function."""
+        """Change each part without tokens with a function."""
         for part, tokens in self._parts:
             if tokens is None:
                 _called(func, part)
 
     def tokenize(self, func: Callable[[str], Sequence[Token]]) -> None:
-        """Give each part without tokens those that a function of its text returns."""
+        """Give each part without tokens the tokens that function(text) returns."""
         self._parts = [
             (part, list(_called(func, part.normalized)) if tokens is None else tokens) for part, tokens in self._parts
         ]
 
     def run(self, pretokenizer: Any) -> None:
-        """Split the parts by a pretokenizer of tokkit."""
+        """Split the parts with a pretokenizer of tokkit."""
         open_parts = [part for part, tokens in self._parts if tokens is None]
         whole = NormalizedString.part(
             self._original,
@@ -96,7 +96,7 @@ class PreTokenizedString:
     def get_splits(
         self, offset_referential: str = "original", offset_type: str = "char"
     ) -> list[tuple[str, Span, list[Token] | None]]:
-        """Return (text, span, tokens) of each part, with spans in the original or the normalized text."""
+        """Return (text, span, tokens) of each part; spans refer to the original or the normalized text."""
         values.choice("offset_referential", offset_referential, ("original", "normalized"))
         values.choice("offset_type", offset_type, ("byte", "char"))
         in_original, text = offset_referential == "original", self._original
@@ -112,7 +112,7 @@ class PreTokenizedString:
         return made
 
     def to_encoding(self, type_id: int = 0, word_idx: int | None = None) -> Encoding:
-        """Return the encoding of all tokens; each part is a word, or all are `word_idx`."""
+        """Return the encoding of all tokens; each part is a word, or all are the word `word_idx`."""
         ids, tokens, spans, words = [], [], [], []
         for number, (part, found) in enumerate(self._parts):
             if found is None:

@@ -1,4 +1,4 @@
-"""The pre-tokenizers: what splits a text into words."""
+"""The pre-tokenizers: split a text into words."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tokkit.errors import TokkitError
 
 
 class PreTokenizer(Component):
-    """The base of all pre-tokenizers; `custom` makes one of a Python object with `pre_tokenize(pretokenized)`."""
+    """The base of all pre-tokenizers; `custom` wraps a Python object with a method `pre_tokenize(pretokenized)`."""
 
     _stage = "pre_tokenizer"
 
     @staticmethod
     def custom(pretok: Any) -> PreTokenizer:
-        """Return the pre-tokenizer of an object whose `pre_tokenize` splits a `PreTokenizedString`."""
+        """Return a pre-tokenizer from an object whose `pre_tokenize` splits a `PreTokenizedString`."""
         made: PreTokenizer = PreTokenizer._custom(pretok)
         return made
 
@@ -48,7 +48,7 @@ class PreTokenizer(Component):
     def pre_tokenize_str(self, sequence: str) -> list[tuple[str, tuple[int, int]]]:
         """Return the words of a text, with their spans in characters."""
         values.text("sequence", sequence)
-        if self._state.get("pretokenizers") == []:  # which drops no text, not even one that is empty
+        if self._state.get("pretokenizers") == []:  # drops no text, not even empty text
             return [(sequence, (0, len(sequence)))]
         if is_custom(self._state):
             text = PreTokenizedString(sequence)
@@ -76,7 +76,7 @@ class BertPreTokenizer(PreTokenizer):
 
 
 class ByteLevel(PreTokenizer):
-    """Spells each byte as one of 256 characters, and splits as GPT-2 does."""
+    """Splits as GPT-2 does, and replaces each byte by one of 256 characters (byte symbols)."""
 
     add_prefix_space = Setting(values.flag, default=True)
     trim_offsets = Setting(values.flag, default=True)
@@ -89,7 +89,7 @@ class ByteLevel(PreTokenizer):
 
     @staticmethod
     def alphabet() -> list[str]:
-        """Return the 256 characters, in no order."""
+        """Return the 256 byte symbols, unordered."""
         from tokkit.formats.byte_symbols import to_symbols
 
         return [to_symbols(bytes((byte,))) for byte in range(256)]
@@ -105,7 +105,7 @@ class CharDelimiterSplit(PreTokenizer):
 
 
 class Digits(PreTokenizer):
-    """Splits digits from other characters, and from one another if `individual_digits`."""
+    """Splits digits from other characters, and from each other with `individual_digits`."""
 
     individual_digits = Setting(values.flag, default=False)
 
@@ -123,7 +123,7 @@ class FixedLength(PreTokenizer):
 
 
 class Metaspace(PreTokenizer):
-    """Puts a mark in the place of spaces, and splits before it."""
+    """Replaces spaces by a mark, and splits before it."""
 
     replacement = Setting(values.character, default="▁")
     prepend_scheme = Setting(_scheme, default="always")

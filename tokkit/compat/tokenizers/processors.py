@@ -1,4 +1,4 @@
-"""The post-processors: what puts special tokens around texts and pairs."""
+"""The post-processors: put special tokens around texts and pairs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class PostProcessor(Component):
     _stage = "post_processor"
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        """Return how many tokens are added to a text, or to a pair."""
+        """Return the number of tokens added to a text, or to a pair."""
         n: int = run(self._stage, self._state).n_added(pair=values.flag("is_pair", is_pair))
         return n
 
     def process(self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True) -> Encoding:
-        """Return an encoding, or two, with special tokens."""
+        """Return an encoding, or a pair of them, with special tokens."""
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self, encoding, pair, add)
         processor = run(self._stage, self._state)
@@ -35,7 +35,7 @@ class PostProcessor(Component):
 
 
 def given_to(processor: PostProcessor | None, encoding: Encoding, pair: Encoding | None, add_special: bool) -> Any:
-    """Return tokkit's encodings of two; for BERT's and RoBERTa's processors all their tokens are those of the text."""
+    """Return tokkit's encodings of a pair; for BERT's and RoBERTa's processors, all tokens belong to the text."""
     made = []
     for name, one in (("encoding", encoding), ("pair", pair)):
         if one is not None and not isinstance(one, Encoding):
@@ -68,7 +68,7 @@ class BertProcessing(PostProcessor):
 
 
 class RobertaProcessing(PostProcessor):
-    """Puts <s> before and </s> after each text, and takes spaces off the offsets."""
+    """Puts <s> before and </s> after each text, and excludes spaces from offsets."""
 
     sep = Setting(_token, show=tuple)
     cls = Setting(_token, show=tuple)
@@ -89,7 +89,7 @@ class RobertaProcessing(PostProcessor):
 
 
 class ByteLevel(PostProcessor):
-    """Takes the spaces that a byte-level token begins and ends with off its offsets."""
+    """Excludes spaces at the ends of byte-level tokens from their offsets."""
 
     add_prefix_space = Setting(values.flag, default=True)
     trim_offsets = Setting(values.flag, default=True)
@@ -131,7 +131,7 @@ class TemplateProcessing(PostProcessor):
 
     @property
     def single(self) -> str:
-        """The template of one text, in the form that the constructor takes."""
+        """The template of one text, in the form of the constructor's argument."""
         return _spelt(self._state["single"])
 
     @single.setter

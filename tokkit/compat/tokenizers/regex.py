@@ -9,7 +9,7 @@ from tokkit.formats import oniguruma
 
 
 class Regex:
-    """A pattern, for components that take a str or one; a construct that tokkit cannot read raises FormatError."""
+    """A pattern, for components that take a str or a Regex; FormatError for syntax that tokkit does not support."""
 
     __slots__ = ("pattern",)
 

@@ -1,4 +1,4 @@
-"""`Tokenizer`: a model and the stages around it, which can be changed at any time."""
+"""`Tokenizer`: a model and its stages, which can be changed at any time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _stage(key: str) -> Any:
 
 
 class Built(NamedTuple):
-    """What was made of the parts of a tokenizer, their key, and the count of all changes at that time."""
+    """The tokenizer built from the parts, their key, and the count of all changes at that time."""
 
     made: Made
     varying: frozenset[int]
@@ -54,7 +54,7 @@ class Built(NamedTuple):
 
 
 class Tokenizer:
-    """A tokenizer of a model. What it runs is made when it is first used, and again after a change.
+    """A tokenizer for a model. Its engine is built at first use, and again after a change.
 
     >>> tok = Tokenizer(BPE({"l": 0, "o": 1, "lo": 2}, [("l", "o")]))
     >>> tok.encode("lol").tokens
@@ -90,7 +90,7 @@ class Tokenizer:
 
     @property
     def encode_special_tokens(self) -> bool:
-        """Whether the text of special tokens is encoded as other text."""
+        """Whether special tokens in the text are encoded as ordinary text."""
         return self._encode_special
 
     @encode_special_tokens.setter
@@ -101,12 +101,12 @@ class Tokenizer:
 
     @staticmethod
     def from_str(json: str) -> Tokenizer:
-        """Return the tokenizer of the text of a tokenizer.json."""
+        """Return the tokenizer from the text of a tokenizer.json."""
         return _read(values.text("json", json).encode("utf-8", "surrogatepass"))
 
     @staticmethod
     def from_buffer(buffer: bytes) -> Tokenizer:
-        """Return the tokenizer of the bytes of a tokenizer.json; ValueError for others."""
+        """Return the tokenizer from the bytes of a tokenizer.json; ValueError for invalid ones."""
         if not isinstance(buffer, bytes):
             raise values.wrong_type("buffer", buffer, "bytes")
         return _read(buffer)
@@ -162,17 +162,17 @@ class Tokenizer:
     def __str__(self) -> str:
         return self._shown(json_text.MAX_IN_STR)
 
-    # ---- what runs
+    # ---- the engine
 
     def _states(self) -> dict[str, Any]:
         return {key: None if stage is None else stage._state for key, stage in self._stages.items()}
 
     def _key(self) -> object:
-        """Return what is another object after a change that matters."""
+        """Return an object that differs after a relevant change."""
         return repr(self._states()), self._model._key(), repr(self._added.json())
 
     def _run(self) -> Built:
-        """Return the tokenizer of tokkit, made again if a component was changed."""
+        """Return tokkit's tokenizer, built again if a component was changed."""
         built = self._built
         if built is not None and built.seen == Changes.count:
             return built
@@ -180,12 +180,12 @@ class Tokenizer:
         if built is None or built.key != key:
             made = engine.of(self._model._state, self._states(), self._added.json())
             built = Built(made, engine.varying_of(made.definition), key, seen)
-        # One assignment, because other threads may change the parts meanwhile.
+        # A single assignment, because other threads may change the parts meanwhile.
         self._built = built = built._replace(seen=seen)
         return built
 
     def _encoder(self) -> Any:
-        """Return what makes encodings; special tokens are text for it if they are encoded as text."""
+        """Return the engine that makes encodings, with or without special tokens as ordinary text."""
         made = self._run().made
         if not self._encode_special:
             return made._assembler
@@ -224,7 +224,7 @@ class Tokenizer:
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True
     ) -> list[Encoding]:
-        """Return the same as `encode_batch`, whose offsets cost nothing unless they are read."""
+        """Return the same as `encode_batch`, whose offsets are only computed if they are read."""
         return self.encode_batch(input, is_pretokenized, add_special_tokens)
 
     def _padded(self, made: list[Encoding]) -> list[Encoding]:
@@ -236,7 +236,7 @@ class Tokenizer:
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
     ) -> Encoding:
-        """Return an encoding, or two, truncated, with special tokens, and padded."""
+        """Return an encoding, or a pair of them, truncated, with special tokens, and padded."""
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self.post_processor, encoding, pair, add)
         built = self._run()
@@ -244,12 +244,12 @@ class Tokenizer:
         return self._padded([Encoding.of(made, built.varying)])[0]
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
-        """Return how many tokens the post-processor adds to a text, or to a pair."""
+        """Return the number of tokens that the post-processor adds to a text, or to a pair."""
         pair = values.flag("is_pair", is_pair)
         return 0 if self.post_processor is None else self.post_processor.num_special_tokens_to_add(pair)
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        """Return the text of ids; those of no token are left out."""
+        """Return the text of ids; ids without a token are skipped."""
         given, skip = (
             values.listed("ids", ids, values.token_id),
             values.flag("skip_special_tokens", skip_special_tokens),
@@ -268,19 +268,19 @@ class Tokenizer:
     # ---- lengths
 
     def enable_truncation(self, max_length: int, **options: Any) -> None:
-        """Cut what is longer: see `tokkit.Truncation` for stride, strategy and direction."""
+        """Truncate longer texts; see `tokkit.Truncation` for stride, strategy and direction."""
         self._lengths.enable_truncation(max_length, **options)
 
     def enable_padding(self, **options: Any) -> None:
-        """Pad what is shorter: direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of."""
+        """Pad shorter texts; options are direction, pad_id, pad_type_id, pad_token, length, pad_to_multiple_of."""
         self._lengths.enable_padding(**options)
 
     def no_truncation(self) -> None:
-        """Truncate nothing."""
+        """Turn truncation off."""
         self._lengths.truncation = None
 
     def no_padding(self) -> None:
-        """Pad nothing."""
+        """Turn padding off."""
         self._lengths.padding = None
 
     @property
@@ -296,11 +296,11 @@ class Tokenizer:
     # ---- tokens
 
     def add_tokens(self, tokens: list[Any]) -> int:
-        """Add tokens, and return how many are new."""
+        """Add tokens, and return the number of new ones."""
         return self._add(tokens_of("tokens", tokens))
 
     def add_special_tokens(self, tokens: list[Any]) -> int:
-        """Add special tokens, and return how many are new."""
+        """Add special tokens, and return the number of new ones."""
         return self._add(tokens_of("tokens", tokens, special=True))
 
     def _add(self, tokens: list[AddedToken]) -> int:
@@ -309,7 +309,7 @@ class Tokenizer:
         return n
 
     def renumber(self) -> None:
-        """Give the added tokens the ids that they get in a model with another vocabulary."""
+        """Renumber the added tokens after a change of the model's vocabulary."""
         tokens = [self._added.tokens[id_] for id_ in sorted(self._added.tokens)]
         self._added = AddedTokens()
         self._add(tokens)
@@ -359,29 +359,29 @@ class Tokenizer:
     # ---- in the background
 
     async def async_encode(self, sequence: Any, pair: Any = None, *options: Any, **named: Any) -> Encoding:
-        """Do what `encode` does, in a thread."""
+        """Run `encode` in a thread."""
         return await asyncio.to_thread(self.encode, sequence, pair, *options, **named)
 
     async def async_encode_batch(self, input: Sequence[Any], *options: Any, **named: Any) -> list[Encoding]:
-        """Do what `encode_batch` does, in a thread."""
+        """Run `encode_batch` in a thread."""
         return await asyncio.to_thread(self.encode_batch, input, *options, **named)
 
     async def async_encode_batch_fast(self, input: Sequence[Any], *options: Any, **named: Any) -> list[Encoding]:
-        """Do what `encode_batch_fast` does, in a thread."""
+        """Run `encode_batch_fast` in a thread."""
         return await asyncio.to_thread(self.encode_batch_fast, input, *options, **named)
 
     async def async_decode_batch(
         self, sequences: Sequence[Sequence[int]], skip_special_tokens: bool = True
     ) -> list[str]:
-        """Do what `decode_batch` does, in a thread."""
+        """Run `decode_batch` in a thread."""
         return await asyncio.to_thread(self.decode_batch, sequences, skip_special_tokens)
 
 
 def _read(data: bytes) -> Tokenizer:
-    """Return the tokenizer of a tokenizer.json, which is read as `tokkit.load` reads it."""
+    """Return the tokenizer from a tokenizer.json, read as by `tokkit.load`."""
     value = tables.loads(data) or strict_json.loads(data)
     if not isinstance(value, dict) or not isinstance(value.get("model"), dict):
-        raise FormatError("a tokenizer.json has a model; this has none")
+        raise FormatError("a tokenizer.json must have a model; this one has none")
     from tokkit.formats.model_json import type_of
 
     model = value["model"]
@@ -394,6 +394,6 @@ def _read(data: bytes) -> Tokenizer:
     for key in (*STAGES, "truncation", "padding", "added_tokens", "model", "version"):
         value.pop(key, None)
     if value:
-        raise FormatError(f"{next(iter(value))}: a tokenizer.json has no such key")
+        raise FormatError(f"{next(iter(value))} is not a key of a tokenizer.json")
     made._run()
     return made

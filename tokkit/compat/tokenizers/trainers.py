@@ -1,4 +1,4 @@
-"""The trainers: options of training a model, which `Tokenizer.train` uses."""
+"""The trainers: options for `Tokenizer.train`."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Trainer:
 
     _state: dict[str, Any]
     _model = ""
-    """The class of the models that it trains."""
+    """The class of models that this trains."""
 
     def __new__(cls, *args: Any, **options: Any) -> Trainer:
-        """Make a trainer with the defaults; TypeError for the base."""
+        """Make a trainer with defaults; TypeError for the base class."""
         if cls is Trainer:
-            raise TypeError("Trainer is the base of classes; make a BpeTrainer or another of these")
+            raise TypeError("Trainer is a base class; make a BpeTrainer or another subclass")
         made = super().__new__(cls)
         made._state = {setting.key: _fresh(setting.default) for setting in made._settings().values()}
         return made
@@ -94,7 +94,7 @@ def _fresh(value: Any) -> Any:
 
 
 class BpeTrainer(Trainer):
-    """Trains BPE: the most frequent pair is merged next, of equal ones that with the smaller ids."""
+    """Trains BPE: the most frequent pair is merged next; ties go to the smaller ids."""
 
     _model = "BPE"
     min_frequency = Setting(values.unsigned, default=0)
@@ -114,7 +114,7 @@ class BpeTrainer(Trainer):
 
 
 class WordPieceTrainer(Trainer):
-    """Trains WordPiece as tokenizers does: BPE with a prefix, whose tokens are kept."""
+    """Trains WordPiece as tokenizers does: BPE with a prefix, of which only the tokens are kept."""
 
     _model = "WordPiece"
     min_frequency = Setting(values.unsigned, default=0)
@@ -133,7 +133,7 @@ class WordPieceTrainer(Trainer):
 
 
 class WordLevelTrainer(Trainer):
-    """Trains whole words: the most frequent, of equal ones the lesser text."""
+    """Trains WordLevel: keeps the most frequent words; ties go to the smaller text."""
 
     _model = "WordLevel"
     min_frequency = Setting(values.unsigned, default=0)
@@ -149,7 +149,7 @@ def _number(name: str, value: Any) -> float:
 
 
 class UnigramTrainer(Trainer):
-    """Trains Unigram, by the rounds of `tokkit.train(model="unigram")`: pieces are not those of tokenizers."""
+    """Trains Unigram as `tokkit.train(model="unigram")` does; the pieces differ from those of tokenizers."""
 
     _model = "Unigram"
     show_progress = Setting(values.flag, default=True)

@@ -1,4 +1,4 @@
-"""Trains the model of a tokenizer: words as its normalizer and pre-tokenizer make them, then the trainer's merges."""
+"""Trains the model of a tokenizer on the words that its normalizer and pre-tokenizer make."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tokkit.compat.tokenizers.tokenizer import Tokenizer
 
 BLOCK_BYTES = 1 << 20
-"""Bytes of the texts that go through the components at once."""
+"""Bytes of text that pass through the components at a time."""
 PRIVATE = range(0xF0000, 0x110000)
-"""Characters that stand for others at the end of a word, which the words themselves must not have."""
+"""Private-use characters that stand for the last characters of words; the words must not contain them."""
 
 
 def from_files(tokenizer: Tokenizer, files: list[str], trainer: Any) -> None:
-    """Train from the lines of files, each with its end."""
+    """Train from the lines of files, including line ends."""
 
     def lines() -> Iterator[str]:
         for path in files:
@@ -107,7 +107,7 @@ def _count_block(table: WordCounts, block: list[bytes], stages: list[Any]) -> No
 
 
 def _whole(state: dict[str, Any]) -> bool:
-    """Return whether a component does something at the start of a text that it does not at others."""
+    """Return whether a component treats the start of a text specially."""
     parts = next((value for value in state.values() if isinstance(value, list)), [])
     own = state.get("prepend_scheme") == "first" or is_custom(state)
     return own or any(_whole(part) for part in parts if isinstance(part, dict))
@@ -124,7 +124,9 @@ def _bpe(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[st
     marks: dict[str, str] = {}
     if suffix:
         if any(ord(c) in PRIVATE for c in found):
-            raise CorpusError("the texts have characters of the private planes, which mark the ends of words here")
+            raise CorpusError(
+                "the texts contain private-use characters that training with a suffix needs for itself; remove them"
+            )
         counts, marks = _marked(counts, set(alphabet))
         found = {chr(code): (times, inside) for code, times, inside in counts.characters()}
     tokens = {token["content"]: len(token["content"]) for token in state["special_tokens"]}
@@ -140,7 +142,7 @@ def _bpe(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[st
             tokens.setdefault(prefix + c, 1)
     ids = {token: id_ for id_, token in enumerate(tokens)}
     spelling = Spelling([(c, ids[c], ids.get(prefix + c)) for c in used], prefix.encode())
-    # tokenizers counts one character more than a token has.
+    # tokenizers counts one character more.
     longest = sys.maxsize if state["max_token_length"] is None else state["max_token_length"] - 1
     size = max(state["vocab_size"], len(tokens)) if longest > 1 else len(tokens)
     packed = [(token.encode(), width) for token, width in tokens.items()]
@@ -169,7 +171,7 @@ def _alphabet(state: dict[str, Any], found: dict[str, tuple[int, int]]) -> list[
 
 
 def _marked(counts: WordCounts, alphabet: set[str]) -> tuple[WordCounts, dict[str, str]]:
-    """Return the words with another character for their last, and what each of these stands for."""
+    """Return the words with their last characters replaced, and the meaning of each replacement."""
     marks: dict[str, str] = {}
     made = WordCounts()
     for word, times in counts.items():
@@ -197,13 +199,13 @@ def _wordpiece(state: dict[str, Any], counts: WordCounts, report: Reporter) -> d
 def _wordlevel(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
     kept = [(word.decode(), times) for word, times in counts.items() if times >= state["min_frequency"]]
     words = [word for word, _ in sorted(kept, key=lambda item: (-item[1], item[0]))]
-    # A special token that is a word too gets the id of the word, and its own has no token, as in tokenizers.
+    # A special token that is also a word gets the word's id, and its own id has no token, as in tokenizers.
     tokens = [*(token["content"] for token in state["special_tokens"]), *words][: state["vocab_size"]]
     return {"vocab": {token: id_ for id_, token in enumerate(tokens)}}
 
 
 def _unigram(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[str, Any]:
-    """Return the fields of a Unigram model; special tokens have the score 0, an unknown one alone comes first."""
+    """Return the fields of a Unigram model; special tokens have the score 0, a lone unknown token comes first."""
     special = [token["content"] for token in state["special_tokens"]]
     unknown = state["unk_token"]
     if unknown is not None and unknown not in special:

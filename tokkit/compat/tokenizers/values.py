@@ -1,4 +1,4 @@
-"""Checks of arguments, which raise what tokenizers raises for a wrong one."""
+"""Checks arguments, and raises the same classes of errors as tokenizers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ logger = logging.getLogger("tokkit")
 
 T = TypeVar("T")
 Check = Callable[[str, Any], Any]
-"""(name of the argument, value) → the value as JSON has it; TypeError, ValueError or OverflowError for a wrong one."""
+"""(argument's name, value) → value for JSON; TypeError, ValueError or OverflowError for an invalid value."""
 
 
 def wrong_type(name: str, value: object, wanted: str) -> TypeError:
-    """Return the error for a value of a wrong type."""
+    """Return the error for a value of the wrong type."""
     return TypeError(f"{name} is {value!r}; it must be {wanted}")
 
 
@@ -61,19 +61,19 @@ def token_id(name: str, value: Any) -> int:
 
 
 def single(name: str, value: Any) -> float:
-    """Return a number as tokenizers keeps it, with 32 bits."""
+    """Return a number rounded to 32 bits, as tokenizers keeps it."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise wrong_type(name, value, "a number")
     return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 def optional(check: Check) -> Check:
-    """Return a check that allows None too."""
+    """Return a check that also allows None."""
     return lambda name, value: None if value is None else check(name, value)
 
 
 def listed(name: str, value: Any, each: Callable[[str, Any], T]) -> list[T]:
-    """Return a sequence, which a str is not, as a list of checked values."""
+    """Return a sequence (not a str) as a list of checked values."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
@@ -82,23 +82,23 @@ def listed(name: str, value: Any, each: Callable[[str, Any], T]) -> list[T]:
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """Return one of some words."""
+    """Return a value that must be one of the choices."""
     if text(name, value) not in choices:
         raise ValueError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
     return str(value)
 
 
 def camel(name: str) -> str:
-    """Return a word of Python as the files spell it: "merged_with_next" is "MergedWithNext"."""
+    """Return a Python choice in the spelling of files: "merged_with_next" → "MergedWithNext"."""
     return "".join(part.title() for part in name.split("_"))
 
 
 def snake(name: str) -> str:
-    """Return a word of a file as Python spells it."""
+    """Return a choice of a file in the spelling of Python."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def ignored(names: Sequence[str]) -> None:
-    """Log that keywords are not known; tokenizers prints it."""
+    """Log unknown keywords, which tokenizers prints."""
     for name in names:
         logger.warning("the keyword %s is unknown and ignored", name)

@@ -1,8 +1,8 @@
-"""The tokenizers of transformers 5: `from tokkit.compat.transformers import AutoTokenizer`, and the same program.
+"""The tokenizers of transformers 5: write `from tokkit.compat.transformers import AutoTokenizer` instead.
 
-What differs: nothing is downloaded and no code of a repository is run; ids are those of the tokenizer.json, also for
-classes of which transformers 5 builds the pipeline anew (LlamaTokenizer); tensors are numpy's and torch's; errors are
-of the same classes, with words of our own. Tokenizers that exist only as Python code are not here.
+Differences: nothing is downloaded and no code of a repository is run; ids are those of the tokenizer.json, even for
+classes whose pipeline transformers 5 rebuilds (LlamaTokenizer); tensors are numpy's or torch's; errors have the same
+classes, but our own messages. Tokenizers that exist only as Python code are not supported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`AddedToken`: a token with the rules by which it is found in text, as transformers' calls take and return it."""
+"""`AddedToken`: a token with the rules by which it is found in text, as in transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokkit import definition
 
 @dataclass(unsafe_hash=True)
 class AddedToken:
-    """Text that is one token; `normalized` is True unless the token is special, if it is not given.
+    """A text that is always one token; `normalized` defaults to True, or False for special tokens.
 
     >>> AddedToken("<image>", special=True)
     AddedToken("<image>", rstrip=False, lstrip=False, single_word=False, normalized=False, special=True)
@@ -36,9 +36,9 @@ class AddedToken:
 
     @classmethod
     def of(cls, given: Any, *, special: bool | None = None) -> AddedToken:
-        """Return a token of this class from text, from a token of tokkit, tokenizers or transformers, or from a dict.
+        """Make an AddedToken from text, from a token of tokkit, tokenizers or transformers, or from a dict.
 
-        `special` overrides what the token says of itself. TypeError for anything else.
+        `special` overrides the token's own value. TypeError for other types.
         """
         if isinstance(given, str):
             return cls(given, special=bool(special))
@@ -50,15 +50,15 @@ class AddedToken:
         return cls(**(values if special is None else {**values, "special": special}))
 
     def with_id(self, id_: int) -> definition.AddedToken:
-        """Return the token as definitions hold it."""
+        """Return the token for a definition."""
         rules = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "content"}
         return definition.AddedToken(self.content, id_, **rules)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the token as tokenizer_config.json holds it."""
+        """Return the token as in tokenizer_config.json."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def is_token(given: object) -> bool:
-    """Return whether a value is text or an added token, of this module or another's."""
+    """Return whether a value is text or an added token of any library."""
     return isinstance(given, str) or (hasattr(given, "content") and hasattr(given, "lstrip"))

@@ -1,4 +1,4 @@
-"""`AutoTokenizer`, and the classes that it makes tokenizers of, by the names that transformers gives them."""
+"""`AutoTokenizer`, and the tokenizer classes by their names in transformers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ class AutoTokenizer:
     """Loads tokenizers: `AutoTokenizer.from_pretrained(folder or name)`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise OSError("AutoTokenizer makes no objects of its own; call AutoTokenizer.from_pretrained")
+        raise OSError("AutoTokenizer cannot be instantiated; call AutoTokenizer.from_pretrained")
 
     @classmethod
     def from_pretrained(
         cls, pretrained_model_name_or_path: Any, *inputs: Any, **kwargs: Any
     ) -> PreTrainedTokenizerFast:
-        """Return the tokenizer in a folder, or of a name in the cache of the hub; see `PreTrainedTokenizerFast`.
+        """Return the tokenizer in a folder, or of a name in the hub's cache; see `PreTrainedTokenizerFast`.
 
-        tokenizer_config.json, or the type of the model in config.json, names the class, which decides what roles,
-        inputs and padding side the tokenizer has if the files do not say. The ids are those of tokenizer.json.
+        tokenizer_config.json, or the model type in config.json, names the class. It gives defaults for special tokens,
+        inputs and padding side that the files do not set. The ids are those of tokenizer.json.
         """
         path = loading.found(
             pretrained_model_name_or_path,
@@ -37,13 +37,13 @@ class AutoTokenizer:
 
 @functools.cache
 def class_named(name: str) -> type[PreTrainedTokenizerFast]:
-    """Return the class of a name, "GPT2Tokenizer" for example; AttributeError for one that is not known."""
+    """Return a class by name, for example "GPT2Tokenizer"; AttributeError for an unknown name."""
     known = name.removesuffix("Fast")
     if known not in classes.CLASSES:
         raise AttributeError(f"there is no tokenizer {name!r} here; PreTrainedTokenizerFast loads any tokenizer.json")
     if known != name:
         return class_named(known)
-    doc = f"A tokenizer with the roles, inputs and padding side that transformers' {name} assumes."
-    # By this module and name pickle finds it again.
+    doc = f"A tokenizer with the special tokens, inputs and padding side of transformers' {name}."
+    # pickle finds the class by this module and name.
     body = {"__module__": __package__, "__qualname__": name, "__doc__": doc, "assumed": classes.CLASSES[name]}
     return type(name, (PreTrainedTokenizerFast,), body)

@@ -1,4 +1,4 @@
-"""`backend_tokenizer`: a tokenizer as the package tokenizers shows it, and what is changed through that."""
+"""`backend_tokenizer`: a tokenizer with the interface of tokenizers, and detection of changes made through it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tokkit.formats import tokenizer_json
 
 
 class Backend:
-    """A tokenizer's definition as `tokenizers.Tokenizer`, which may be changed, as transformers' users do.
+    """A tokenizer's definition as a `tokenizers.Tokenizer`, which users of transformers may change.
 
     >>> import tokkit
     >>> backend = Backend(tokkit.train({"low": 3}, model="word").definition)
@@ -25,7 +25,7 @@ class Backend:
         self._seen, self._key = Changes.count, self.tokenizer._key()
 
     def changed(self) -> Definition | None:
-        """Return the definition if it is another one than at the last call."""
+        """Return the definition if it has changed since the last call, else None."""
         if self._seen == Changes.count:
             return None
         self._seen, key = Changes.count, self.tokenizer._key()

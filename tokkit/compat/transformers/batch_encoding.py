@@ -1,4 +1,4 @@
-"""`BatchEncoding`: what a call of the face's tokenizer returns, a dictionary with look-ups between tokens and text."""
+"""`BatchEncoding`: the result of calling a tokenizer, a dictionary with look-ups between tokens and text."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ if TYPE_CHECKING:
 
 
 class CharSpan(NamedTuple):
-    """Where characters start and end."""
+    """A span of characters."""
 
     start: int
     end: int
 
 
 class TokenSpan(NamedTuple):
-    """Where tokens start and end."""
+    """A range of tokens."""
 
     start: int
     end: int
 
 
 class LazyEncodings(Sequence["Encoding"]):
-    """Encodings that are made when the first of them is asked for."""
+    """Encodings that are made when one of them is first used."""
 
     def __init__(self, make: Callable[[], list[Encoding]], n: int) -> None:
         self._make: Callable[[], list[Encoding]] | None = make
@@ -58,8 +58,8 @@ class LazyEncodings(Sequence["Encoding"]):
 class BatchEncoding(UserDict[str, Any]):
     """A dictionary of `input_ids`, `attention_mask` and others, which are attributes too.
 
-    The look-ups take the number of the text in the batch first, which may be left out for the first one. They need the
-    `Encoding` of each text, which is made when it is first asked for. `batch[i]` is that encoding.
+    Look-ups take the index of the text in the batch first; it may be omitted for the first text. They need the
+    `Encoding` of each text, which is made at first use. `batch[i]` is that encoding.
 
     >>> BatchEncoding({"input_ids": [[5, 6]]}, tensor_type="np").input_ids.shape
     (1, 2)
@@ -80,14 +80,14 @@ class BatchEncoding(UserDict[str, Any]):
 
     @property
     def n_sequences(self) -> int | None:
-        """1 for texts, 2 for pairs, None if it is not known."""
+        """1 for texts, 2 for pairs, None if unknown."""
         if self._n_sequences is None and self._encodings:
             self._n_sequences = int(self._encodings[0].n_sequences)
         return self._n_sequences
 
     @property
     def is_fast(self) -> bool:
-        """Whether there are encodings to look things up in."""
+        """Whether there are encodings for look-ups."""
         return self._encodings is not None
 
     @property
@@ -129,7 +129,7 @@ class BatchEncoding(UserDict[str, Any]):
         return encoding
 
     def _place(self, first: int, second: int | None) -> tuple[Encoding, int]:
-        """Return the encoding and the position that (batch index, position) or (position, None) means."""
+        """Return the encoding and the position for (batch index, position) or (position, None)."""
         index, position = (0, first) if second is None else (first, second)
         encoding = self._encoding(index)
         if position < 0:
@@ -210,8 +210,8 @@ class BatchEncoding(UserDict[str, Any]):
                 self.data[key] = make([value] if prepend_batch_axis else value)
             except (TypeError, ValueError, RuntimeError) as error:
                 raise OptionError(
-                    f"{key} cannot be a tensor ({error}); rows must have one length, which padding=True and "
-                    "truncation=True give them"
+                    f"{key} cannot be a tensor ({error}); rows must have the same length: pass padding=True and "
+                    "truncation=True"
                 ) from None
         return self
 

@@ -1,4 +1,4 @@
-"""Calls of the face's tokenizer: texts → `BatchEncoding`, by arrays where they will do, else by encodings."""
+"""Calls of a tokenizer: texts → `BatchEncoding`, through arrays if possible, else through encodings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which columns a call returns, and as what."""
+    """The columns that a call returns, and their type."""
 
     columns: tuple[str, ...]
     length: bool
@@ -84,18 +84,18 @@ class Call(SpecialTokens):
         return 0
 
     def num_special_tokens_to_add(self, pair: bool = False) -> int:
-        """Return how many special tokens a text, or a pair, gets."""
+        """Return the number of special tokens that a text, or a pair, gets."""
         processor = self._tok.definition.postprocessor
         return 0 if processor is None else int(processor.n_added(pair=pair))
 
     @property
     def max_len_single_sentence(self) -> int:
-        """The most tokens that a text may have of its own."""
+        """The maximum number of tokens of a text without special tokens."""
         return self.model_max_length - self.num_special_tokens_to_add()
 
     @property
     def max_len_sentences_pair(self) -> int:
-        """The most tokens that both texts of a pair may have of their own."""
+        """The maximum number of tokens of both texts of a pair without special tokens."""
         return self.model_max_length - self.num_special_tokens_to_add(pair=True)
 
     def __call__(
@@ -125,8 +125,8 @@ class Call(SpecialTokens):
     ) -> BatchEncoding:
         """Return the ids and masks of a text, a pair, or a batch of them.
 
-        The arguments are those of transformers' fast tokenizers. `return_tensors` is "np" or "pt"; with padding, and
-        without overflowing tokens and offsets, tensors are made without a Python object for each token.
+        The arguments are those of transformers' fast tokenizers. `return_tensors` is "np" or "pt". With padding, and
+        without overflowing tokens and offsets, tensors are made without Python objects per token.
         """
         if text is None and text_target is None:
             raise OptionError("neither text nor text_target was given; one of them is needed")
@@ -172,7 +172,7 @@ class Call(SpecialTokens):
         return results[0]
 
     def encode(self, text: Any, text_pair: Any = None, add_special_tokens: bool = True, **kwargs: Any) -> Any:
-        """Return the ids that a call with these arguments has."""
+        """Return the ids of a call with these arguments."""
         return self(text, text_pair, add_special_tokens=add_special_tokens, **kwargs)["input_ids"]
 
     def tokenize(
@@ -181,7 +181,7 @@ class Call(SpecialTokens):
         """Return the tokens of a text, or of a pair; of several texts, those of the first."""
         return self(text, pair, add_special_tokens=add_special_tokens, **kwargs).tokens()
 
-    # ---- the work
+    # ---- implementation
 
     def _encoded(self, request: Request, wanted: Wanted) -> BatchEncoding:
         if not (request.words or wanted.offsets or wanted.overflow):
@@ -228,7 +228,7 @@ class Call(SpecialTokens):
         return made if unknown is None else [_with_surfaces(encoding, unknown) for encoding in made]
 
     def _rows(self, request: Request, wanted: Wanted) -> BatchEncoding | None:
-        """Return a batch by arrays; None if its rows have different lengths, or there is something to complain of."""
+        """Return a batch through arrays; None if its rows have different lengths, or an error or warning is due."""
         try:
             batch = self._tok.encode_padded(
                 request.texts,
@@ -256,14 +256,14 @@ class Call(SpecialTokens):
         if longest > self.model_max_length:
             self._warned = True
             _LOG.warning(
-                "a text has %d tokens, more than the %d that the model takes (model_max_length); pass truncation=True",
+                "a text has %d tokens, more than the model's maximum of %d (model_max_length); pass truncation=True",
                 longest,
                 self.model_max_length,
             )
 
 
 def _with_surfaces(encoding: Encoding, unknown: int) -> Encoding:
-    """Return an encoding of Unigram whose unknown tokens are spelt as the text that they stand for."""
+    """Return a Unigram encoding in which unknown tokens show the text that they cover."""
 
     def tokens() -> list[str]:
         columns = encoding.ids, encoding.tokens, encoding.column("surfaces")
@@ -284,7 +284,7 @@ def _as(kind: str | None, column: Any) -> Any:
 
 
 def _threads() -> int | None:
-    """Return how many threads a batch may have: all, unless the variable of tokenizers says otherwise."""
+    """Return the number of threads for a batch: all, unless TOKENIZERS_PARALLELISM forbids it."""
     return 1 if os.environ.get("TOKENIZERS_PARALLELISM", "").lower() in _OFF else None
 
 
@@ -301,7 +301,7 @@ def _is_list(value: object) -> bool:
 
 
 def _batch_of(text: Any, pair: Any, *, words: bool) -> tuple[list[Any], list[Any] | None, bool]:
-    """Return (texts, pairs, whether it was one text); TypeError or ValueError for what is neither text nor texts."""
+    """Return (texts, pairs, whether it was one text); TypeError or ValueError for other input."""
     for name, value in (("text", text), ("text_pair", pair)):
         if not (_is_text(value) or (value is None and name == "text_pair")):
             raise OptionError(
@@ -313,9 +313,13 @@ def _batch_of(text: Any, pair: Any, *, words: bool) -> tuple[list[Any], list[Any
         texts, pairs = [text], None if pair is None else [pair]
     elif pair is not None:
         if not _is_list(pair):
-            raise TypeError(f"text is a batch and text_pair is {type(pair).__name__}; it must be a list as long")
+            raise TypeError(
+                f"text is a batch and text_pair is {type(pair).__name__}; it must be a list of the same length"
+            )
         if len(pair) != len(text):
-            raise OptionError(f"there are {len(text)} texts and {len(pair)} pairs; each text needs its own")
+            raise OptionError(
+                f"there are {len(text)} texts and {len(pair)} pairs; there must be one pair for each text"
+            )
         texts, pairs = list(text), list(pair)
     else:
         texts, pairs = _sides(text, words)
@@ -330,7 +334,7 @@ def _batch_of(text: Any, pair: Any, *, words: bool) -> tuple[list[Any], list[Any
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether a value is a str, or nested lists whose first items are."""
+    """Return whether a value is a str, or nested lists whose first item is a str."""
     while _is_list(value) and len(value):
         value = value[0]
     return isinstance(value, (str, list, tuple))

@@ -1,4 +1,4 @@
-"""Chat templates of the face's tokenizer: messages → text or ids."""
+"""Chat templates of a tokenizer: messages → text or ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tokkit.encoding import Encoding
 
 _HERE = "\U0010fffd"
-"""A character of private use that shows where the final message ends in a rendered chat."""
+"""A private-use character that marks the end of the final message in a rendered chat."""
 
 
 @functools.lru_cache(maxsize=32)
@@ -25,12 +25,12 @@ def _compiled(source: str, roles: tuple[tuple[str, str], ...]) -> ChatTemplate:
 
 
 class Chat(Pad):
-    """`apply_chat_template` and what chooses the template."""
+    """`apply_chat_template`, and the choice of the template."""
 
     chat_template: str | dict[str, str] | None
 
     def get_chat_template(self, chat_template: str | None = None, tools: Any = None) -> str:
-        """Return the source of a template: as given, by its name, for tools, or the default one."""
+        """Return the source of a template: the given one, one by name, the one for tools, or the default."""
         own = self.chat_template
         if isinstance(own, Mapping):
             if chat_template is not None:
@@ -38,7 +38,9 @@ class Chat(Pad):
             if tools is not None and "tool_use" in own:
                 return own["tool_use"]
             if "default" not in own:
-                raise OptionError(f"no template is the default one; chat_template= chooses of {', '.join(sorted(own))}")
+                raise OptionError(
+                    f"there is no default template; choose with chat_template= from {', '.join(sorted(own))}"
+                )
             return own["default"]
         source = own if chat_template is None else chat_template
         if source is None:
@@ -67,14 +69,14 @@ class Chat(Pad):
         """Return the text of a chat, or of each of several (`tokenize=False`), or its ids, as a call returns them.
 
         As in transformers, the text of a special token in a message becomes that token, unless
-        `sanitize_control_tokens`; then only special tokens that the template wrote are special. `kwargs` are further
-        variables of the template. A template that fails raises jinja2's errors.
+        `sanitize_control_tokens`; then only special tokens that the template wrote are special. `kwargs` are additional
+        variables of the template. Errors in a template raise jinja2's errors.
         """
         if return_assistant_tokens_mask and not (return_dict and tokenize):
             raise OptionError("return_assistant_tokens_mask needs return_dict=True and tokenize=True")
         if continue_final_message and (add_generation_prompt or return_assistant_tokens_mask):
             other = "add_generation_prompt" if add_generation_prompt else "return_assistant_tokens_mask"
-            raise OptionError(f"continue_final_message was given with {other}; only one of them can be")
+            raise OptionError(f"continue_final_message was given with {other}; give only one of them")
         template = self._template(self.get_chat_template(chat_template, tools))
         batched = (
             isinstance(conversation, (list, tuple)) and bool(conversation) and not isinstance(conversation[0], Mapping)
@@ -115,7 +117,7 @@ class Chat(Pad):
     ) -> list[int]:
         """Return the ids that a message adds to those of the messages before it."""
         if "add_generation_prompt" in kwargs:
-            raise OptionError("add_generation_prompt was given; a message that exists needs no prompt")
+            raise OptionError("add_generation_prompt was given; leave it out, because the message exists already")
         before = list(conversation_history or ())
         options = {"return_dict": False, **kwargs}
         ids: list[int] = self.apply_chat_template([*before, message], **options)
@@ -141,7 +143,7 @@ class Chat(Pad):
             raise AttributeError(f"a conversation is {messages!r:.80}; it must be a list of dictionaries")
         if not messages:
             raise OptionError("the conversation is empty; it must have at least one message")
-        # What a message has as None, as OpenAI's do, is not there.
+        # Entries of a message that are None, as OpenAI's messages have, are treated as missing.
         messages = [{key: value for key, value in message.items() if value is not None} for message in messages]
         try:
             if traced:
@@ -193,7 +195,7 @@ def _mask(encoding: Encoding, spans: Sequence[Span]) -> list[int]:
 
 
 def _open_end(template: ChatTemplate, messages: list[Any], data: dict[str, Any], key: str) -> str:
-    """Return the text of a chat up to the end of what its final message has under a key."""
+    """Return the text of a chat up to the end of a key's value in its final message."""
     last = dict(messages[-1])
     if key not in last:
         raise OptionError(f"continue_final_message is {key!r}; the final message has {', '.join(map(str, last))}")
@@ -211,12 +213,12 @@ def _open_end(template: ChatTemplate, messages: list[Any], data: dict[str, Any],
     at = text.rfind(_HERE)
     if at < 0:
         raise OptionError("the template does not write the final message, so it cannot be continued")
-    # A template that strips its messages would have stripped this one.
+    # A template that strips messages would also strip this one.
     return text[:at] if text[at + 1 : at + 2] == " " else text[:at].rstrip()
 
 
 def _of_jinja(error: ChatError, *, syntax: bool = False) -> Exception:
-    """Return the error of jinja2 that transformers raises for one of ours."""
+    """Return jinja2's error, which transformers raises, for one of ours."""
     try:
         from jinja2 import exceptions
     except ImportError:

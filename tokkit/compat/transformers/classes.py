@@ -1,4 +1,4 @@
-"""What the classes of transformers assume of tokenizers whose files do not say it: roles, inputs and padding side."""
+"""Defaults of transformers' tokenizer classes: special tokens, inputs and padding side."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 
 class Assumed(NamedTuple):
-    """Roles of special tokens, names of inputs, the side of padding, and what decoded text has after each word.
+    """Special tokens by role, names of inputs, the padding side, and the suffix of words in decoded text.
 
-    `around` are templates of a text and of a pair, in roles, for folders without a tokenizer.json that states them.
+    `around` are templates for a text and a pair, in roles, for folders without a tokenizer.json.
     """
 
     roles: Mapping[str, str] = MappingProxyType({})
@@ -69,7 +69,7 @@ CLASSES: dict[str, Assumed] = {
     "OpenAIGPTTokenizer": Assumed(_roles(unk="<unk>")),
     "XLNetTokenizer": Assumed({**_BART, **_roles(sep="<sep>", cls="<cls>")}, side="left", around=_AS_XLNET),
 }
-"""Class → what it assumes; any other class assumes nothing."""
+"""Class → its defaults; other classes have none."""
 
 AS = {
     **dict.fromkeys(("BartTokenizer", "LEDTokenizer"), "RobertaTokenizer"),
@@ -77,7 +77,7 @@ AS = {
         ("DistilBertTokenizer", "ElectraTokenizer", "LxmertTokenizer", "MobileBertTokenizer"), "BertTokenizer"
     ),
 }
-"""Class → the one that it is another name of, for what it makes of a vocabulary."""
+"""Class → the class whose pipeline it builds from a vocabulary."""
 
 MODELS: dict[str, tuple[str, ...]] = {
     "BertTokenizer": (
@@ -105,11 +105,11 @@ MODELS: dict[str, tuple[str, ...]] = {
     "XLNetTokenizer": ("xlnet",),
     "MPNetTokenizer": ("mpnet",),
 }
-"""Class → types of models, as config.json names them, whose tokenizers are of it if their files do not say."""
+"""Class → model types (of config.json) that use it if tokenizer_config.json does not name a class."""
 
 
 def name_of(given: object, model_type: object = None) -> str:
-    """Return the class that a tokenizer_config.json names, or a config.json by its type of model; "" for any other."""
+    """Return the class that tokenizer_config.json names, or that of the model type in config.json; "" if unknown."""
     if isinstance(given, str):
         name = given.removesuffix("Fast")
         return name if name in CLASSES else ""

@@ -1,4 +1,4 @@
-"""Tokenizers of a vocabulary and merges: the pipelines that the classes of transformers 5 build of them."""
+"""Builds tokenizers from a vocabulary and merges, with the pipelines of transformers 5's classes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from tokkit.compat.tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 Given = dict[str, Any]
-"""The arguments of a constructor, among them vocab and merges."""
+"""The arguments of a constructor, including vocab and merges."""
 
 
 class Maker(NamedTuple):
-    """What makes the tokenizer, and then, of the face's tokenizer with its special tokens, the post-processor."""
+    """(function that builds the tokenizer, function that then builds the post-processor from its special tokens)."""
 
     make: Callable[[Given], Tokenizer]
     around: Callable[[Any, Given], Any] | None = None
@@ -71,4 +71,4 @@ MAKERS = {
     "BertTokenizer": Maker(word_piece, _bert_around),
     "LlamaTokenizer": Maker(llama),
 }
-"""Class → how its tokenizers are made; others are made of files alone."""
+"""Class → functions that build its tokenizers; other classes only load files."""

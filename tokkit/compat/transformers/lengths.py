@@ -1,4 +1,4 @@
-"""What the arguments padding=, truncation= and max_length= of a call mean."""
+"""Interprets the arguments padding=, truncation= and max_length= of a call."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import OptionError
 
 UNLIMITED = int(1e30)
-"""`model_max_length` of a tokenizer whose files state none; a value above LARGE is no limit."""
+"""`model_max_length` if the files do not set it; a value above LARGE is no limit."""
 LARGE = int(1e20)
 PADDINGS = ("longest", "max_length", "do_not_pad")
 TRUNCATIONS = ("only_first", "only_second", "longest_first", "do_not_truncate")
 
 
 class Sized(Protocol):
-    """What a tokenizer says of lengths."""
+    """The settings of a tokenizer for lengths."""
 
     model_max_length: int
     padding_side: str
@@ -29,7 +29,7 @@ class Sized(Protocol):
 
     @property
     def pad_token_id(self) -> int | None:
-        """Its id."""
+        """The id of the padding token."""
 
     @property
     def pad_token_type_id(self) -> int:
@@ -77,9 +77,9 @@ def rules(
     side: str | None,
     n_added: int,
 ) -> tuple[Truncation | None, Padding | None]:
-    """Return the truncation and the padding of strategies; texts get `n_added` special tokens.
+    """Return the truncation and the padding for these strategies; `n_added` is the number of special tokens.
 
-    As in tokenizers, a maximum below that number cuts nothing.
+    As in tokenizers, a maximum length below that number truncates nothing.
     """
     truncation = padding = None
     if cut != "do_not_truncate" and max_length is not None:

@@ -1,4 +1,4 @@
-"""Reads a tokenizer for the face: its definition, and what the files beside it say of roles, lengths and templates."""
+"""Loads a tokenizer: its definition, and the settings in other files: special tokens, lengths and templates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIG, MAP, MODEL = "tokenizer_config.json", "special_tokens_map.json", "config
 OLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 """Names of the hub without an organization: gpt2, bert-base-uncased."""
 BESIDE = (CONFIG, MAP, MODEL, "chat_template.jinja")
-"""Files beside a tokenizer.json that say more of it."""
+"""Files next to a tokenizer.json with more settings."""
 
 
 def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_files_only: bool = False) -> Path:
@@ -32,13 +32,13 @@ def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_
     if path.exists():
         return path / subfolder
     if not hub.is_name(os.fspath(name)) and not OLDER_NAME.fullmatch(os.fspath(name)):
-        raise OSError(f"there is no file or folder {files.show(path)}, and it is not a name of the hub (org/name)")
+        raise OSError(f"{files.show(path)} is neither an existing file or folder nor a name on the hub (org/name)")
     full = f"{os.fspath(name)}@{revision}" if revision not in (None, "main") else os.fspath(name)
     try:
         place = Path(hub.find(full))
     except DownloadError:
         how = f"tokkit fetch {full}" if hub.is_name(full) else f"hf download {full}"
-        raise DownloadError(f"{full} is neither a folder nor in the cache of the hub; {how} puts it there") from None
+        raise DownloadError(f"{full} is neither a folder nor in the hub's cache; run {how} to download it") from None
     library = hub.library(full, "file")
     for beside in BESIDE:
         hub.cached(library, os.fspath(name), beside, None if revision == "main" else revision)
@@ -46,7 +46,7 @@ def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_
 
 
 def settings_of(path: Path) -> tuple[dict[str, Any], str | None]:
-    """Return the settings beside a tokenizer, and the type of its model; {} and None for a file alone."""
+    """Return the settings next to a tokenizer, and its model type; {} and None for a single file."""
     if path.is_file():
         return {}, None
     settings = _json(path / MAP) | _json(path / CONFIG)
@@ -65,7 +65,7 @@ def _json(path: Path) -> dict[str, Any]:
     except FormatError as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
     if not isinstance(value, dict):
-        raise FormatError(f"{files.show(path)}: an object is needed, not {strict_json.kind(value)}")
+        raise FormatError(f"{files.show(path)}: the file must hold an object, not {strict_json.kind(value)}")
     return value
 
 
@@ -77,7 +77,7 @@ def definition_in(path: Path, settings: dict[str, Any]) -> Definition:
         if _set_prefix(value.get("pre_tokenizer"), prefix):
             return tokenizer_json.from_json(value)
     definition = formats.read(path)
-    # A .model of sentencepiece leaves control tokens out when it decodes; components with equal ids do not.
+    # Decoding by a .model of sentencepiece leaves control tokens out; components with equal ids do not.
     components, rules = tokenizer_json.in_components(definition)
     return definition if rules else components
 
@@ -96,49 +96,49 @@ def _set_prefix(stage: Any, prefix: bool) -> bool:
 
 
 def definition_of(given: Any) -> Definition:
-    """Return the definition of a live object: of tokkit, of tokenizers, or of transformers.
+    """Return the definition of a tokenizer object of tokkit, tokenizers or transformers.
 
-    OptionError for an object without a tokenizer of the tokenizers library, such as transformers' own in Python.
+    OptionError for an object without a backend of the tokenizers library, such as transformers' slow tokenizers.
     """
     if isinstance(given, Tokenizer):
         return given.definition
     if isinstance(given, Definition):
         return given
     inner = getattr(given, "_tok", None)
-    if isinstance(inner, Tokenizer):  # the face's own
+    if isinstance(inner, Tokenizer):  # of this interface
         return inner.definition
     backend = getattr(given, "backend_tokenizer", None) or getattr(given, "_tokenizer", None) or given
     if not callable(getattr(backend, "to_str", None)):
         raise OptionError(
-            f"the tokenizer is a {type(given).__name__}; it must be one with a backend of the tokenizers library "
-            "(is_fast): others exist only as code in Python, or as a .model file, which tokkit.load reads"
+            f"the tokenizer is a {type(given).__name__}; it must have a backend of the tokenizers library (is_fast); "
+            "slow tokenizers exist only as Python code, or as a .model file, which tokkit.load reads"
         )
     return tokenizer_json.read(backend.to_str().encode())
 
 
 def without_lengths(definition: Definition) -> Definition:
-    """Return a definition that neither truncates nor pads by itself: in transformers, calls ask for it."""
+    """Return a definition without its own truncation and padding, which are arguments of calls in transformers."""
     if definition.truncation is None and definition.padding is None:
         return definition
     return replace(definition, truncation=None, padding=None)
 
 
 def from_transformers(tok: Any) -> Tokenizer:
-    """Return the tokenizer of a live object of transformers, with equal ids.
+    """Make a tokkit tokenizer with equal ids from a tokenizer object of transformers.
 
-    The truncation and padding of the object's last call are left out. OptionError for tokenizers that transformers
-    runs in Python, which have no tokenizer.json.
+    The truncation and padding of the object's last call are left out. OptionError for slow tokenizers, which have no
+    tokenizer.json.
     """
     return Tokenizer(without_lengths(definition_of(tok)))
 
 
 def token_of(value: Any) -> Any:
-    """Return a token of a configuration: an object becomes an AddedToken, text and None stay."""
+    """Return a token of a configuration: an object becomes an AddedToken, text and None are unchanged."""
     return AddedToken.of(value) if isinstance(value, dict) else value
 
 
 def roles_of(settings: dict[str, Any]) -> tuple[dict[str, Any], list[Any], dict[str, Any], dict[int, AddedToken]]:
-    """Return (roles, extra tokens, further roles by name, added tokens by id) of settings."""
+    """Return (roles, extra tokens, additional roles by name, added tokens by id) of settings."""
     roles = {role: token_of(settings[role]) for role in ROLES if role in settings}
     extra: Any = settings.get("extra_special_tokens")
     if extra is None:

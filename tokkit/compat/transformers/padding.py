@@ -1,4 +1,4 @@
-"""`pad`: encoded texts of different lengths → a batch, as collators ask for it."""
+"""`pad`: makes a batch of encoded texts with different lengths, for collators."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Pad(Call):
     ) -> BatchEncoding:
         """Return encoded texts padded to one length.
 
-        `encoded_inputs` is a dictionary of lists (or of a list of lists) or a list of such dictionaries, of which the
-        columns of ids and masks are padded and others kept. Tensors become tensors of their kind again.
+        `encoded_inputs` is a dictionary of lists (or of lists of lists) or a list of such dictionaries. Columns of ids
+        and masks are padded, others are kept. Tensors become tensors of the same library again.
         """
         columns = _columns_of(encoded_inputs)
         main = self.model_input_names[0]

@@ -1,4 +1,4 @@
-"""Rows of different lengths, as lists, from the flat ids of a batch: no encoding is made for them."""
+"""Makes rows of different lengths, as lists, from the flat ids of a batch, without making encodings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = dict[str, list[list[int]]]
 def listed(
     tok: Tokenizer, texts: list[str], pairs: list[str] | None, *, special: Any, add_special: bool, threads: int | None
 ) -> Rows:
-    """Return ids, type_ids, attention_mask and special_tokens_mask of texts, or pairs, neither cut nor padded."""
+    """Return ids, type_ids, attention_mask and special_tokens_mask of texts, or pairs, not truncated or padded."""
     sides = []
     for side in (texts, pairs):
         if side is not None:

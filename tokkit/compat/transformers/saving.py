@@ -1,4 +1,4 @@
-"""Writes the face's tokenizer as a folder that AutoTokenizer loads, here and in transformers."""
+"""Writes a tokenizer as a folder that AutoTokenizer can load, here and in transformers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_SAVED = frozenset((
     *("chat_template", "name_or_path", "tokenizer_object", "tokenizer_file", "vocab_file", "merges_file"),
     *("added_tokens_decoder", "additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens"),
 ))  # fmt: skip
-"""Settings that are written elsewhere, or are of this machine."""
+"""Settings that are written elsewhere, or that belong to this machine."""
 
 
 class Save(Chat):
@@ -58,7 +58,7 @@ class Save(Chat):
                 written[folder / f"{start}chat_template.jinja"] = named.pop("default")
             for name in named:
                 if not name or name != os.path.basename(name) or name in (".", "..") or "\\" in name:
-                    raise OptionError(f"a chat template is named {name!r}; it must be a name that a file can have")
+                    raise OptionError(f"a chat template has the name {name!r}; it must be a valid file name")
             written |= {folder / "additional_chat_templates" / f"{k}.jinja": v for k, v in named.items()}
         text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         for path, content in {folder / f"{start}tokenizer_config.json": text, **written}.items():
@@ -69,7 +69,7 @@ class Save(Chat):
         return tuple(map(str, (folder / f"{start}tokenizer_config.json", *written, tokenizer)))
 
     def _config(self) -> dict[str, Any]:
-        """Return what tokenizer_config.json holds."""
+        """Return the contents of tokenizer_config.json."""
         config = {key: _plain(value) for key, value in self.init_kwargs.items() if key not in _NOT_SAVED}
         for key in (*config, "model_max_length"):
             if hasattr(self, key):
@@ -85,7 +85,7 @@ class Save(Chat):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it."""
+    """Return a value in a form that JSON can hold."""
     if isinstance(value, AddedToken):
         return {"__type": "AddedToken", **value.as_dict()}
     return value

@@ -1,4 +1,4 @@
-"""The special tokens of the face's tokenizer by their roles, and tokens that are added to it."""
+"""The special tokens of a tokenizer by their roles, and tokens that are added to it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _EXTRA = "extra_special_tokens"
 
 
 def with_added(definition: Definition, tokens: Iterable[AddedToken]) -> tuple[Definition, int]:
-    """Return the definition with tokens added to it, and how many there are that it did not have just so.
+    """Return the definition with tokens added to it, and the number of those that are new or changed.
 
-    A token that the model has keeps its id; others get the ids after the last.
+    A token of the model keeps its id; other tokens get the ids after the last one.
     """
     vocab, added, own = definition.vocab, {token.content: token for token in definition.added_tokens}, set()
     new: dict[int, bytes] = {}
@@ -37,7 +37,7 @@ def with_added(definition: Definition, tokens: Iterable[AddedToken]) -> tuple[De
             own.add(id_)
         elif old is None and vocab[id_] != token.content.encode():
             raise OptionError(
-                f"the token {token.content!r} is how the vocabulary spells {vocab[id_]!r}; it cannot be an added token"
+                f"the token {token.content!r} stands for {vocab[id_]!r} in the vocabulary; it cannot be an added token"
             )
         made = token.with_id(id_)
         if made != old:
@@ -63,7 +63,7 @@ class SpecialTokens(Vocabulary):
     _extra: list[Any]
 
     def _become(self, definition: Definition) -> None:
-        """Use another definition from now on."""
+        """Replace the definition."""
         self._own, self._backend = (Tokenizer(definition), Names(definition)), None
 
     # ---- roles as attributes
@@ -96,13 +96,13 @@ class SpecialTokens(Vocabulary):
 
     @property
     def special_tokens_map(self) -> dict[str, str]:
-        """Role → token of those that are set."""
+        """Role → token, for roles that are set."""
         given = self._roles
         return {role: str(given[role]) for role in self.SPECIAL_TOKENS_ATTRIBUTES if given.get(role) is not None}
 
     @property
     def all_special_tokens(self) -> list[str]:
-        """The tokens of all roles, then the extra ones; each once."""
+        """The tokens of all roles, then the extra ones, without repeats."""
         return list(dict.fromkeys([*self.special_tokens_map.values(), *map(str, self._extra)]))
 
     @property
@@ -116,8 +116,8 @@ class SpecialTokens(Vocabulary):
     ) -> list[int]:
         """Return 1 for each id of a special token, else 0.
 
-        The ids have their special tokens already, or it is the mask of what a call would make of a text, or a pair,
-        with these ids.
+        With `already_has_special_tokens`, the ids include their special tokens; else the mask is that of a call for a
+        text, or a pair, with these ids.
         """
         if not already_has_special_tokens:
             texts = [token_ids_0] if token_ids_1 is None else [token_ids_0, token_ids_1]
@@ -132,7 +132,7 @@ class SpecialTokens(Vocabulary):
     # ---- added tokens
 
     def add_tokens(self, new_tokens: Any, special_tokens: bool = False) -> int:
-        """Add tokens, texts or AddedTokens, after the last id; return how many were added or changed."""
+        """Add tokens (texts or AddedTokens) after the last id; return the number of added or changed ones."""
         if not new_tokens:
             return 0
         listed = new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]
@@ -148,14 +148,14 @@ class SpecialTokens(Vocabulary):
     def add_special_tokens(
         self, special_tokens_dict: Mapping[str, Any], replace_extra_special_tokens: bool = True
     ) -> int:
-        """Set roles to tokens, which are added if the vocabulary lacks them; return how many were added or changed.
+        """Set roles to tokens, which are added if they are new; return the number of added or changed tokens.
 
         Keys are roles, or "extra_special_tokens" ("additional_special_tokens"), a list, which replaces the old one
         unless `replace_extra_special_tokens` is False.
         """
         added: list[AddedToken] = []
         given = dict(special_tokens_dict)
-        if "additional_special_tokens" in given:  # the older name, of tokens that come last
+        if "additional_special_tokens" in given:  # the older name; these tokens come last
             given[_EXTRA] = given.pop("additional_special_tokens")
         for role, value in given.items():
             if role == _EXTRA:
@@ -180,9 +180,9 @@ class SpecialTokens(Vocabulary):
         return new
 
     def _add_missing(self, tokens_of_ids: Mapping[int, AddedToken]) -> None:
-        """Add the tokens of a configuration, by their ids, then those of roles and extra ones that are not added."""
+        """Add the tokens of a configuration by their ids, then those of roles and extra ones that are still missing."""
         added = [token for _, token in sorted(tokens_of_ids.items())]
-        # A configuration that lists added tokens lists all of them with their rules; other roles get the usual rules.
+        # A configuration lists either all added tokens with their rules, or none; other roles get the default rules.
         known = {token.content for token in added} if added else set(self._names.added)
         for token in (*(self._roles.get(role) for role in self.SPECIAL_TOKENS_ATTRIBUTES), *self._extra):
             if token is not None and str(token) not in known:
@@ -197,7 +197,7 @@ def _marks(part: Any, texts: Sequence[Any]) -> list[int]:
 
 
 def _role_of(name: str) -> tuple[str, bool]:
-    """Return (role, whether its id is meant) of an attribute: "pad_token_id" → ("pad_token", True)."""
+    """Return (role, whether it is the id) for an attribute: "pad_token_id" → ("pad_token", True)."""
     for ending in ("_ids", "_id"):
         if name.endswith(ending):
             return name.removesuffix(ending), True

@@ -1,4 +1,4 @@
-"""Lists and arrays of ids as tensors of numpy or torch."""
+"""Makes numpy or torch tensors from lists and arrays of ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TENSORS = ("pt", "np")
 
 
 def choice(name: str, value: Any, *choices: str) -> str:
-    """Return a choice given as text, or as a member of transformers' enumerations."""
+    """Return a choice as text; it may be a member of transformers' enumerations."""
     text = getattr(value, "value", value)
     if text not in choices:
         raise OptionError(f"{name} is {text!r}; it must be one of {', '.join(choices)}")
@@ -21,12 +21,12 @@ def choice(name: str, value: Any, *choices: str) -> str:
 
 
 def of_array(array: Any, kind: str) -> Any:
-    """Return an array as a tensor of this kind; both share their memory."""
+    """Return an array as a tensor of this library; both share memory."""
     return array if kind == "np" else _torch().from_numpy(array)
 
 
 def maker(kind: str) -> tuple[Callable[[Any], Any], Callable[[Any], bool]]:
-    """Return what makes a tensor of a list or an array, and what tells whether a value is one."""
+    """Return two functions: one makes a tensor from a list or array, one checks whether a value is a tensor."""
     if kind == "np":
         return _numpy_of, lambda value: isinstance(value, np.ndarray)
     torch = _torch()
@@ -49,7 +49,7 @@ def _numpy_of(value: Any) -> Any:
 
 
 def _size(value: Any) -> int:
-    """Return how many numbers nested lists have; 1 for anything else."""
+    """Return the number of items in nested lists; 1 for other values."""
     if isinstance(value, (list, tuple)):
         return sum(map(_size, value))
     return 1

@@ -21,14 +21,13 @@ T = TypeVar("T", bound="PreTrainedTokenizerFast")
 
 
 class PreTrainedTokenizerFast(Save):
-    """A tokenizer with the calls of transformers; it subclasses nothing of it.
+    """A tokenizer with the interface of transformers' fast tokenizers; it is not a subclass of them.
 
     `tokenizer_object` is a tokenizer of tokkit, tokenizers or transformers, `tokenizer_file` the path of a
-    tokenizer.json; `vocab` and `merges`, objects or paths, make tokenizers of GPT2Tokenizer, RobertaTokenizer,
-    BertTokenizer and LlamaTokenizer, with the arguments that those have. Further arguments are what a
-    tokenizer_config.json may state: roles (`pad_token="[PAD]"`), `extra_special_tokens`, `model_max_length`,
-    `padding_side`, `truncation_side`, `model_input_names`, `chat_template`, and others, which are kept. ValueError
-    without a tokenizer.
+    tokenizer.json. GPT2Tokenizer, RobertaTokenizer, BertTokenizer and LlamaTokenizer can be made from `vocab` and
+    `merges`, objects or paths, with the same arguments as in transformers. Other arguments are settings of a
+    tokenizer_config.json: roles (`pad_token="[PAD]"`), `extra_special_tokens`, `model_max_length`, `padding_side`,
+    `truncation_side`, `model_input_names`, `chat_template`; unknown ones are kept. ValueError without a tokenizer.
 
     >>> import tokkit
     >>> trained = tokkit.train({"low": 3, "lower": 2}, model="word")
@@ -66,13 +65,13 @@ class PreTrainedTokenizerFast(Save):
         self._set_up(definition, settings)
 
     def _make(self, vocab: Any, merges: Any, settings: dict[str, Any]) -> None:
-        """Become the tokenizer that the class makes of a vocabulary and merges, or of their files."""
+        """Build the class's tokenizer from a vocabulary and merges, or from their files."""
         from tokkit.compat.transformers.constructors import MAKERS
 
         maker = MAKERS.get(classes.AS.get(type(self).__name__, type(self).__name__))
         if maker is None:
             raise OptionError(
-                f"{type(self).__name__} is made of no vocabulary here, only {', '.join(MAKERS)} are; pass "
+                f"{type(self).__name__} cannot be made from a vocabulary, only {', '.join(MAKERS)} can; pass "
                 "tokenizer_object=, or the path of a file as tokenizer_file="
             )
         files = {"vocab": settings.get("vocab_file"), "merges": settings.get("merges_file")}
@@ -115,11 +114,13 @@ class PreTrainedTokenizerFast(Save):
             self.add_prefix_space = settings["add_prefix_space"]
         for name in settings:
             if callable(getattr(type(self), name, None)):
-                raise AttributeError(f"the setting {name!r} has the name of a method of {type(self).__name__}")
+                raise AttributeError(
+                    f"the setting {name!r} is the name of a method of {type(self).__name__}; give it another name"
+                )
 
     @classmethod
     def _saved_as(cls) -> str:
-        """Return the class by which transformers, of any version, loads what is saved."""
+        """Return the name of the class with which any version of transformers loads the saved folder."""
         return cls.__name__
 
     @classmethod
@@ -135,11 +136,10 @@ class PreTrainedTokenizerFast(Save):
         trust_remote_code: bool = False,
         **kwargs: Any,
     ) -> T:
-        """Return the tokenizer in a folder or a file, or that of a name in the cache of the hub.
+        """Load the tokenizer in a folder or a file, or of a name in the hub's cache.
 
-        Nothing is downloaded and no code is run: `tokkit fetch NAME` puts a model's files into the cache. Other
-        arguments override what tokenizer_config.json says. OSError if there is nothing of this name, ValueError if
-        there is no tokenizer in it.
+        Nothing is downloaded and no code is run; `tokkit fetch NAME` downloads a model's files into the cache. Other
+        arguments override tokenizer_config.json. OSError if the name does not exist, ValueError if it has no tokenizer.
         """
         subfolder = kwargs.pop("subfolder", "") or ""
         for unused in ("use_fast", "proxies", "gguf_file", "resume_download", "config", "_from_auto", "_commit_hash"):
@@ -159,7 +159,7 @@ class PreTrainedTokenizerFast(Save):
         return made
 
     def _put_around(self, settings: dict[str, Any]) -> None:
-        """Put the special tokens of the class around texts, unless the files say what is around them."""
+        """Add the class's special tokens around texts, unless the files define a postprocessor."""
         if self.assumed.around is None or self._tok.definition.postprocessor is not None:
             return
         texts = {role.removesuffix("_token"): token for role, token in self.special_tokens_map.items()}
@@ -176,7 +176,7 @@ class PreTrainedTokenizerFast(Save):
 
     @property
     def backend_tokenizer(self) -> tokenizers.Tokenizer:
-        """The tokenizer as `tokkit.compat.tokenizers.Tokenizer`: changes of its components count from the next call."""
+        """The tokenizer as `tokkit.compat.tokenizers.Tokenizer`; changes of its components apply from the next call."""
         from tokkit.compat.transformers import backend
 
         if self._backend is None:
@@ -187,12 +187,12 @@ class PreTrainedTokenizerFast(Save):
 
     @property
     def decoder(self) -> Any:
-        """The decoder, as `tokkit.compat.tokenizers` has it."""
+        """The decoder, of `tokkit.compat.tokenizers`."""
         return self.backend_tokenizer.decoder
 
     @property
     def add_bos_token(self) -> bool:
-        """Whether texts begin with `bos_token`; only as it was set: else the postprocessor of the file decides."""
+        """Whether texts begin with `bos_token`; if it was not set, the file's postprocessor decides."""
         return bool(self.__dict__.get("_ends", {}).get("bos_token"))
 
     @add_bos_token.setter
@@ -201,7 +201,7 @@ class PreTrainedTokenizerFast(Save):
 
     @property
     def add_eos_token(self) -> bool:
-        """Whether texts end with `eos_token`; only as it was set: else the postprocessor of the file decides."""
+        """Whether texts end with `eos_token`; if it was not set, the file's postprocessor decides."""
         return bool(self.__dict__.get("_ends", {}).get("eos_token"))
 
     @add_eos_token.setter
@@ -209,7 +209,7 @@ class PreTrainedTokenizerFast(Save):
         self._set_end("eos_token", value)
 
     def _set_end(self, role: str, value: bool) -> None:
-        """Put a token at an end of each text, and no others but that of the other end; nothing without the token."""
+        """Make bos and eos the only tokens around texts, as `add_bos_token` and `add_eos_token` say."""
         ends = {**self.__dict__.get("_ends", {}), role: bool(value) and self._roles.get(role) is not None}
         self.__dict__["_ends"] = ends
         texts = {name: str(self._roles[name]) for name, is_on in ends.items() if is_on}
@@ -225,7 +225,7 @@ class PreTrainedTokenizerFast(Save):
 
     @property
     def can_save_slow_tokenizer(self) -> bool:
-        """False: only tokenizer.json is written."""
+        """Always False: only tokenizer.json is written."""
         return False
 
     def train_new_from_iterator(
@@ -237,7 +237,7 @@ class PreTrainedTokenizerFast(Save):
         special_tokens_map: dict[str, str] | None = None,
         **kwargs: Any,
     ) -> T:
-        """Return a tokenizer of the same components and settings, with a vocabulary trained on other texts.
+        """Return a tokenizer with the same components and settings, and a vocabulary trained on new texts.
 
         `text_iterator` yields texts or lists of texts. `special_tokens_map` maps special tokens to new names, and
         `new_special_tokens` are added. `kwargs` are options of `tokkit.train`. Byte-level BPE, WordPiece and whole

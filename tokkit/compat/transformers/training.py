@@ -1,6 +1,6 @@
-"""`train_new_from_iterator`: the components of a tokenizer with a vocabulary trained on other texts.
+"""`train_new_from_iterator`: trains a new vocabulary for the components of a tokenizer.
 
-Byte-level BPE, WordPiece and whole words are trained as tokenizers trains them: special tokens get the first ids.
+Byte-level BPE, WordPiece and WordLevel are trained as in tokenizers: special tokens get the first ids.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The special tokens of a trained tokenizer, its size with them, their new names, and options of `train`."""
+    """The request: special tokens, the size including them, their new names, and options of `train`."""
 
     special: Sequence[AddedToken]
     vocab_size: int
@@ -42,7 +42,7 @@ class Wanted:
 
 
 def retrained(definition: Definition, texts: Iterable[Any], wanted: Wanted) -> Definition:
-    """Return a definition of the same components whose model is trained on texts; OptionError for other models."""
+    """Return a definition with the same components and a newly trained model; OptionError for other models."""
     file = json.loads(tokenizer_json.write(definition))
     if definition.over_bytes is not None:
         table, merges = _byte_level(definition, texts, wanted)
@@ -62,8 +62,8 @@ def retrained(definition: Definition, texts: Iterable[Any], wanted: Wanted) -> D
 
 
 def _byte_level(definition: Definition, texts: Iterable[Any], wanted: Wanted) -> tuple[dict[str, int], list[list[str]]]:
-    """Return (token → id, merges) of byte-level BPE, in symbols; bytes are in the order of their symbols."""
-    size = max(256, wanted.vocab_size - len(wanted.special))  # as tokenizers, which keeps the alphabet
+    """Return (token → id, merges) of byte-level BPE, in byte symbols; bytes are in the order of their symbols."""
+    size = max(256, wanted.vocab_size - len(wanted.special))  # as in tokenizers, which always keeps the alphabet
     pattern = definition.over_bytes[1].pattern if definition.over_bytes is not None else None
     made = train(_normalized(definition, texts), model="bbpe", vocab_size=size, pattern=pattern, **wanted.options)
     merges: Any = made.definition.model.merges  # type: ignore[union-attr]  # of byte-level BPE
@@ -74,7 +74,7 @@ def _byte_level(definition: Definition, texts: Iterable[Any], wanted: Wanted) ->
 
 
 def _words(definition: Definition, texts: Iterable[Any], wanted: Wanted) -> dict[str, int]:
-    """Return token → id of WordPiece or of whole words."""
+    """Return token → id of WordPiece or WordLevel."""
     counts: Counter[str] = Counter()
     for text in _normalized(definition, texts, pretokenize=True):
         counts[text] += 1
@@ -104,7 +104,7 @@ def _normalized(definition: Definition, texts: Iterable[Any], *, pretokenize: bo
 
 
 def _renumber(stage: Any, table: dict[str, int], renamed: dict[str, str]) -> None:
-    """Give the special tokens of a postprocessor, as a tokenizer.json has it, their new names and ids."""
+    """Replace names and ids of the special tokens in a postprocessor's JSON."""
     if not isinstance(stage, dict):
         return
     for inner in stage.get("processors") or ():

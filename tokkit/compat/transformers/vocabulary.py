@@ -1,4 +1,4 @@
-"""Tokens ↔ ids of the face's tokenizer, and text of ids."""
+"""Look-ups of tokens and ids, and decoding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CLEANED = (
 
 
 class Names:
-    """The tokens of a definition, spelt as in tokenizer.json."""
+    """The tokens of a definition, in the spelling of tokenizer.json."""
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
@@ -46,14 +46,14 @@ class Names:
 
     @functools.cached_property
     def tokens(self) -> dict[int, str]:
-        """Id → token of all tokens; added tokens that are found in normalized text are as they are found there."""
+        """Id → token of all tokens; added tokens that are found in normalized text have their normalized content."""
         tokens = {id_: token for token, id_ in self.ids.items()}
         normalizer = self._definition.normalizer
         return tokens | {token.id: content(token, normalizer) for token in self._definition.added_tokens}
 
 
 class Vocabulary(ABC):
-    """The calls of the face that concern single tokens, and decoding."""
+    """Methods for single tokens, and decoding."""
 
     _own: tuple[Tokenizer, Names]
     _backend: Backend | None = None
@@ -75,7 +75,7 @@ class Vocabulary(ABC):
         return (self._own if self._backend is None else self._after_changes())[1]
 
     def _after_changes(self) -> tuple[Tokenizer, Names]:
-        """Return the tokenizer, made again if `backend_tokenizer` was changed."""
+        """Return the tokenizer, built again if `backend_tokenizer` was changed."""
         definition = None if self._backend is None else self._backend.changed()
         if definition is not None:
             self._own = Tokenizer(definition), Names(definition)
@@ -92,7 +92,7 @@ class Vocabulary(ABC):
 
     @property
     def vocab_size(self) -> int:
-        """The number of the model's tokens, without those that were added to them."""
+        """The number of the model's tokens, without added ones."""
         definition = self._tok.definition
         return len(definition.vocab) - len(definition.added_ids)
 
@@ -150,7 +150,7 @@ class Vocabulary(ABC):
         clean_up_tokenization_spaces: bool | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Return the text of ids, or a list of the texts of several sequences; ids that no token has are left out.
+        """Return the text of ids, or a list of texts for several sequences; ids without a token are skipped.
 
         `token_ids` is an id, a list, an array or a tensor of ids, or a list or an array of such sequences.
         """
@@ -185,7 +185,7 @@ class Vocabulary(ABC):
         if self.assumed.word_end:
             text = text.replace(self.assumed.word_end, " ").strip()
         clean = self.clean_up_tokenization_spaces if clean is None else clean
-        # For BPE this would remove spaces of the text itself.
+        # For BPE this would remove spaces that belong to the text.
         if clean and not isinstance(self._tok.definition.model, (BPE, CharBPE)):
             return self.clean_up_tokenization(text)
         return text
