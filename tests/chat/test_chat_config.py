@@ -59,7 +59,7 @@ def test_one_of_several_templates_is_chosen_by_name_or_for_tools(tmp_path: Path)
     assert load_chat_template(tmp_path).render([]) == "default"
     assert load_chat_template(tmp_path, with_tools=True).render([]) == "tool_use"
     assert load_chat_template(tmp_path, name="rag", with_tools=True).render([]) == "rag"
-    with pytest.raises(ChatError, match="no chat template is named 'other'; there are default, tool_use, rag"):
+    with pytest.raises(ChatError, match="there is no chat template 'other'; it has default, tool_use, rag"):
         load_chat_template(tmp_path, name="other")
 
 

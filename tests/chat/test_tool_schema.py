@@ -176,8 +176,8 @@ def chosen(x: str) -> None:
         (undescribed, "argument 'x': the docstring's Args section does not describe it"),
         (unannotated, "argument 'x': an annotation is missing"),
         (odd, "<class 'bytes'> has no schema"),
-        (starred, "no \\* and"),
-        (chosen, "the choices are a JSON list"),
+        (starred, r"\* and \*\* arguments cannot"),
+        (chosen, "they must be a JSON list"),
         (7, "a tool is 7; it must be a function or a JSON schema"),
     ],
 )

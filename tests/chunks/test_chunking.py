@@ -271,5 +271,5 @@ def test_options_that_cannot_work_are_refused_at_once(
 def test_the_old_name_yields_spans_and_warns(by_bytes: tokkit.Tokenizer) -> None:
     from tokkit.search import chunks
 
-    with pytest.warns(DeprecationWarning, match=r"chunks is tokkit\.chunks\.chunk now"):
+    with pytest.warns(DeprecationWarning, match=r"chunks is now tokkit\.chunks\.chunk"):
         assert list(chunks("One two three.\nFour, five.", by_bytes, tokens=16)) == [(0, 14), (15, 26)]

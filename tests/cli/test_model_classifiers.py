@@ -113,7 +113,11 @@ def test_search_shows_the_best_candidates_of_the_second_stage(run: Run) -> None:
         (("rerank", "ranker", "cat", "notes.txt", "--instruction", "x"), 1, "which takes no instruction; leave it out"),
         (("rerank", "ranker", " ", "notes.txt"), 1, "the query is empty"),
         (("rerank", "ranker", "cat", "absent.txt"), 1, "absent.txt does not exist"),
-        (("rerank", "ranker", "cat", "encoder/model.safetensors"), 1, "model.safetensors: binary: it holds the byte 0"),
+        (
+            ("rerank", "ranker", "cat", "encoder/model.safetensors"),
+            1,
+            "model.safetensors: binary: it contains the byte 0",
+        ),
         (("rerank", "ranker", "cat", "-"), 1, "tokkit: stdin: no documents; each non-blank line is a document\n"),
         (("classify", "labels"), 2, "no text given; give TEXT, or a file with --file"),
         (

@@ -113,7 +113,7 @@ def test_another_model_is_refused_with_both(run: Run, notes: list[str]) -> None:
     for command in (("search", "index", "heron"), ("embed", "notes", "-o", "index", "--append")):
         refused = run("model", *command, "--model", "model-7")
         assert refused.exit_code == 1
-        assert "its model's fingerprint is words-0 (model-0); that of the model given is words-7 (model-7)" in (
+        assert "its model's fingerprint is words-0 (model-0); that of the given model is words-7 (model-7)" in (
             refused.stderr
         )
         assert "its model's fingerprint is words-0" in run("model", *command, "--model", "model-9").stderr
@@ -124,7 +124,7 @@ def test_what_is_no_text_is_listed_and_left_out_and_the_exit_code_is_1(run: Run,
     Path("notes/latin.txt").write_bytes(b"caf\xe9")
     made = run("model", "embed", "notes", "-o", "index", "--model", "model-0")
     assert made.exit_code == 1
-    assert f"tokkit: skipped {os.path.join('notes', 'a.png')}: binary: it holds the byte 0\n" in made.stderr
+    assert f"tokkit: skipped {os.path.join('notes', 'a.png')}: binary: it contains the byte 0\n" in made.stderr
     assert "latin.txt: byte 3 (0xe9) is not UTF-8; use --input-errors replace or ignore to go on" in made.stderr
     assert "of 3 files, 2 files skipped" in made.stderr
     assert run("model", "search", "index", "heron river").exit_code == 0
@@ -140,7 +140,7 @@ def test_what_is_no_text_is_listed_and_left_out_and_the_exit_code_is_1(run: Run,
         (
             ("embed", "empty", "-o", "index", "--model", "model-0"),
             1,
-            "nothing to embed: there is no file in empty that can be read\n",
+            "nothing to embed: no file in empty can be read\n",
         ),
         (("embed", "notes", "-o", "index"), 2, "Missing option '--model'"),
         (("embed", "notes", "--model", "model-0"), 2, "Missing option '-o'"),
@@ -151,7 +151,7 @@ def test_what_is_no_text_is_listed_and_left_out_and_the_exit_code_is_1(run: Run,
             "tokens is 3; it must be at least 8",
         ),
         (("embed", "notes", "-o", "index", "--model", "model-0", "--tokens", 99), 1, "the model reads at most 34"),
-        (("search", "absent", "query"), 1, "absent: there is no such index"),
+        (("search", "absent", "query"), 1, "absent: this index does not exist"),
         (("search", "notes", "query"), 1, "notes: no index"),
         (("search", "index"), 2, "Missing argument"),
         (("similarity", "a", "--model", "model-0"), 2, "1 text given; give at least two"),

@@ -83,5 +83,5 @@ def test_a_name_of_the_hub_is_downloaded_where_that_is_asked_for(
     monkeypatch.setenv("TOKKIT_OFFLINE", "1")
     monkeypatch.chdir(tmp_path)
     asked = run(command, "org/no-such-model", "a [MASK]", "--download")
-    assert "TOKKIT_OFFLINE=1 forbids to download it" in str(asked.exception)
+    assert "TOKKIT_OFFLINE=1 forbids downloads" in str(asked.exception)
     assert "--download" in str(run(command, "org/no-such-model", "a [MASK]").exception)

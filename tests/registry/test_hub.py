@@ -155,4 +155,4 @@ def test_a_hub_without_the_model_is_an_error(tmp_path: Path, serve: Callable[[Ha
     (tmp_path / "empty" / "config.json").write_text(json.dumps({}))
     endpoint = serve(answers_for(tmp_path / "empty"))
     said = in_process(FAIL.format(", download=True"), tmp_path, HF_ENDPOINT=endpoint)
-    assert "has no tokenizer there that can be read; looked for tokenizer.json" in said
+    assert "this repository has no supported tokenizer; looked for tokenizer.json" in said

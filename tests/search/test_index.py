@@ -152,7 +152,7 @@ def test_a_new_index_takes_no_other_things_place(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     about, rows = rows_of(WordEncoder(), {"a": POEM})
     for overwrite in (False, True):
-        with pytest.raises(FileExistsError, match=r"holds other files \(thesis\.txt\)"):
+        with pytest.raises(FileExistsError, match=r"with other files \(thesis\.txt\)"):
             index.create(tmp_path / "mine", about, {"a": ""}, rows, overwrite=overwrite)
         with pytest.raises(FileExistsError, match="is a file; an index is a folder"):
             index.create(tmp_path / "file", about, {"a": ""}, rows, overwrite=overwrite)
@@ -220,12 +220,12 @@ def test_a_file_that_another_writes_meanwhile_stays(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        ("format", "x", "no index of tokkit: its format is 'x'"),
+        ("format", "x", "not an index of tokkit: its format is 'x'"),
         ("version", 2, "version: 2 is not supported; 1 is"),
-        ("data", "../../vectors-1.safetensors", "data: a file of this folder"),
+        ("data", "../../vectors-1.safetensors", "it must be a file of this folder"),
         ("data", "vectors-9.safetensors", "vectors-9.safetensors: missing, and index.json names it"),
         ("rows", 3.5, "rows: an integer is needed"),
-        ("rows", -1, "rows and largest_norm cannot be -1"),
+        ("rows", -1, "rows and largest_norm are -1"),
         ("rows", 10**6, r"'source' is U32 of shape \(\d,\); it must be U32 of shape \(1000000,\)"),
         ("largest_norm", 1e999, "cannot be|Infinity|not JSON"),
         ("dimension", 63, r"'vectors' is F32 of shape \(\d, 64\); it must be F32 of shape \(\d, 63\)"),
@@ -247,7 +247,7 @@ def test_a_spoilt_index_is_refused(tmp_path: Path, key: str, value: object, reas
     ("name", "change", "reason"),
     [
         ("text", lambda a: a[:-1], "that are not there"),
-        ("text", lambda a: a.reshape(1, -1), "'text' of U8 with one axis"),
+        ("text", lambda a: a.reshape(1, -1), "one-dimensional tensor 'text' of U8"),
         ("text_ends", lambda a: a[::-1], "that are not there"),
         ("text_ends", lambda a: a - 10**6, "that are not there"),
         ("source", lambda a: a + np.uint32(9), "that are not there"),
@@ -266,7 +266,7 @@ def test_spoilt_rows_are_refused(tmp_path: Path, name: str, change: Any, reason:
 
 
 def test_what_is_no_index_says_what_it_is(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="there is no such index"):
+    with pytest.raises(FileNotFoundError, match="this index does not exist"):
         SearchIndex.open(tmp_path / "absent")
     with pytest.raises(FormatError, match=r"there is no index\.json in this folder"):
         SearchIndex.open(tmp_path)

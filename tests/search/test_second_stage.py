@@ -49,7 +49,7 @@ def test_candidates_are_put_in_order_query_by_query(index: SearchIndex) -> None:
 
 
 def test_fewer_candidates_than_hits_and_candidates_for_nothing_are_refused(index: SearchIndex) -> None:
-    with pytest.raises(OptionError, match="candidates is 4; to return 5 passages, it must be at least 5"):
+    with pytest.raises(OptionError, match="candidates is 4; it must be at least 5 to return 5 passages"):
         find(index, WordEncoder(), ["heron"], rerank=ByLength(), candidates=4)
-    with pytest.raises(OptionError, match="candidates is 9, and nothing puts them in order"):
+    with pytest.raises(OptionError, match="candidates is 9, but there is no reranker"):
         find(index, WordEncoder(), ["heron"], candidates=9)

@@ -120,8 +120,8 @@ def test_standard_input_is_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_no_text_says_why(tmp_path: Path) -> None:
     for name, data, why in (
-        ("a.png", b"\x89PNG\r\n\x1a\n\0\0", "binary: it holds the byte 0"),
-        ("utf16.txt", "text".encode("utf-16"), "binary: it holds the byte 0"),
+        ("a.png", b"\x89PNG\r\n\x1a\n\0\0", "binary: it contains the byte 0"),
+        ("utf16.txt", "text".encode("utf-16"), "binary: it contains the byte 0"),
         ("latin.txt", b"caf\xe9", "byte 3 (0xe9) is not UTF-8"),
         ("a.jsonl", b'{"body": "x"}', "no text in the field 'text'"),
         ("b.jsonl", b"[1", "not JSON"),

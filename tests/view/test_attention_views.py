@@ -160,7 +160,7 @@ def test_one_head_or_two_sequences_may_be_shown() -> None:
 @pytest.mark.parametrize(
     ("given", "tokens", "says"),
     [
-        (np.ones((2, 2)), ["a"], "1 tokens looking at 1"),
+        (np.ones((2, 2)), ["a"], "1 query tokens and 1 key tokens"),
         (np.ones(4), ["a"], "layers, heads, T, S"),
         (np.ones((0, 1, 1, 1)), ["a"], "nothing to draw"),
         (np.full((1, 1), np.nan), ["a"], "finite"),

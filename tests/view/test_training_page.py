@@ -106,7 +106,7 @@ def test_a_browser_steps_forwards_and_backwards(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_watched_is_refused() -> None:
-    with pytest.raises(OptionError, match="model is 'char'; the training that can be watched"):
+    with pytest.raises(OptionError, match="model is 'char'; it must be one of"):
         training_html(CORPUS, TEXT, model="char")
     with pytest.raises(OptionError, match="has 4001 characters"):
         training_html(CORPUS, "a" * 4001)

@@ -1,6 +1,6 @@
-"""Chat templates (extra `chat`): messages and a model's template go in, text, ids or masks come out.
+"""Chat templates (extra `chat`): render messages with a model's template to text, ids or masks.
 
-Begin with template.py, which renders; config.py finds templates beside a tokenizer, sandbox.py bounds what they may do.
+Begin with template.py, which renders; config.py finds a tokenizer's templates, sandbox.py limits what they may do.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Bounds what one run of a chat template may make, and refuses too much before it is made.
+"""Limits the size of what one run of a chat template makes, before it is made.
 
 Every call, filter, operator and output of a template is checked here, with its arguments and result. Sizes are counted
-in characters and items; a value that contains another several times counts as often as it would be written.
+in characters and items; a value that is contained several times counts each time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BRACE = re.compile(r"\{\{|[{}]|[^{}]+")
 _WIDTHS = frozenset(
     ("zfill", "ljust", "rjust", "center", "expandtabs", "indent", "slice", "batch", "to_bytes", "round")
 )
-"""What makes as many characters, items or digits as a number among its arguments says."""
+"""Functions and filters whose output grows with a number among their arguments."""
 
 
 @dataclass(slots=True)
@@ -53,14 +53,14 @@ def step() -> None:
 
 
 def check(n: int, what: str) -> None:
-    """Raise ChatError if n more characters or items are too many; `what` says of what."""
-    budget = spent.get() or Budget(limits.current())  # Jinja2 runs what is constant before a run begins
+    """Raise ChatError if n more characters or items exceed the limit; `what` names their origin."""
+    budget = spent.get() or Budget(limits.current())  # Jinja2 evaluates constants before a run begins
     if n + budget.size > (limit := budget.limits.template_size):
         raise _exceeded("template_size", f"makes over {limit:,} characters or items, by {what}")
 
 
 def spend(value: Any, what: str) -> None:
-    """Count what was made."""
+    """Count the size of a result."""
     if isinstance(value, _SIZED):
         check(len(value), what)
         if (budget := spent.get()) is not None:
@@ -68,19 +68,19 @@ def spend(value: Any, what: str) -> None:
 
 
 def written_size(value: Any, known: dict[int, int] | None = None) -> int:
-    """Return how many characters and items a value would be written as; what it holds twice counts twice."""
+    """Return the number of characters and items of a value when written; values that occur twice count twice."""
     if not isinstance(value, _SIZED) or isinstance(value, (str, bytes)):
         return len(value) if isinstance(value, (str, bytes)) else 1
     known = {} if known is None else known
     if id(value) not in known:
-        known[id(value)] = 0  # within itself, of which Python writes "..."
+        known[id(value)] = 0  # inside itself, which Python writes as "..."
         parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
         known[id(value)] = len(value) + sum(written_size(part, known) for part in parts)
     return known[id(value)]
 
 
 def output(value: Any) -> Any:
-    """Count what is written, by `{{ … }}` or into a variable; return it."""
+    """Count the size of an output, by `{{ … }}` or into a variable, and return it."""
     if isinstance(value, str):
         spend(value, "its output")
     elif isinstance(value, _SIZED):
@@ -89,7 +89,7 @@ def output(value: Any) -> Any:
 
 
 def operation(operator: str, left: Any, right: Any) -> None:
-    """Look at what `*`, `**` and `%` are given."""
+    """Check the operands of `*`, `**` and `%`."""
     for some, other in ((left, right), (right, left)):
         if operator == "*" and isinstance(other, int) and isinstance(some, _SIZED):
             check(len(some) * max(other, 0), "'*'")
@@ -102,7 +102,7 @@ def operation(operator: str, left: Any, right: Any) -> None:
 
 
 def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-    """Look at what a filter, method or function is given before it runs."""
+    """Check the arguments of a filter, method or function before it runs."""
     given = [*arguments, *named.values()]
     integers = [abs(value) for value in given if isinstance(value, int)]
     texts = [value for value in given if isinstance(value, str)]
@@ -137,7 +137,7 @@ def call(name: str, subject: Any, arguments: tuple[Any, ...], named: Mapping[str
 
 
 def _check_format(form: str, given: Any) -> None:
-    """Look at the widths of a format, in it or among its arguments."""
+    """Check the widths of a format, in the format or among its arguments."""
     values = list(given.values()) if isinstance(given, Mapping) else list(given)
     stated, looked_up = _percent_widths(form)
     fields, inner = _brace_fields(form)
@@ -156,21 +156,21 @@ def _number(digits: str) -> int:
 
 
 def _percent_widths(form: str) -> tuple[list[str], int]:
-    """Return the widths and precisions that are after `%`, and how many are taken from arguments."""
+    """Return the widths and precisions after `%`, and how many come from arguments."""
     specs = _PERCENT.findall(form)
-    if len(re.findall(r"%\([^()]*\)", form)) != form.count("%("):  # brackets in a name: where it ends is not clear
+    if len(re.findall(r"%\([^()]*\)", form)) != form.count("%("):  # brackets in a name: its end is ambiguous
         return _NUMBER.findall(form), form.count("*")
     widths = [width for spec in specs for width in spec[:2]]
     return [width for width in widths if width.isdigit()], widths.count("*")
 
 
 def _brace_fields(form: str) -> tuple[str, str]:
-    """Return what is within `{…}`, and what is within braces inside of these, each with its `{`."""
-    if "[" in form:  # in which braces say nothing
+    """Return the contents of `{…}`, including nested braces, each with its `{`."""
+    if "[" in form:  # in an index, braces have no meaning
         return form, "".join(re.findall(r"\{[^{}]*(\{.*)", form, re.DOTALL))
     depth, fields, inner = 0, [], []
     for part in _BRACE.findall(form):
-        if part == "{{" and not depth:  # a brace that is written
+        if part == "{{" and not depth:  # an escaped brace
             continue
         depth = max(depth + part.count("{") - part.count("}"), 0)
         if depth:
@@ -187,8 +187,8 @@ def _check_indent(indent: Any) -> None:
 
 
 def bounded_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter whose arguments are looked at, and whose result counts."""
-    passed = 1 if hasattr(function, "jinja_pass_arg") else 0  # what Jinja2 itself gives it first
+    """Return a filter with checked arguments and counted results."""
+    passed = 1 if hasattr(function, "jinja_pass_arg") else 0  # Jinja2 passes its own first argument
 
     @functools.wraps(function)
     def run(*arguments: Any, **named: Any) -> Any:

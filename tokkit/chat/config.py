@@ -46,7 +46,7 @@ def load_chat_template(
     if name is None and len(templates) == 1:
         (chosen,) = templates
     if chosen not in templates:
-        raise ChatError(f"{files.show(path)}: no chat template is named {chosen!r}; there are {', '.join(templates)}")
+        raise ChatError(f"{files.show(path)}: there is no chat template {chosen!r}; it has {', '.join(templates)}")
     return ChatTemplate(templates[chosen], special_tokens)
 
 
@@ -90,7 +90,7 @@ def read_templates(value: object) -> dict[str, str]:
 
 
 def special_tokens_of(folder: Path, config: Path | None = None) -> dict[str, str]:
-    """Return bos_token, eos_token … as tokenizer_config.json, or special_tokens_map.json, has them."""
+    """Return bos_token, eos_token … from tokenizer_config.json or special_tokens_map.json."""
     found: dict[str, str] = {}
     for path in (folder / OLDER, config or folder / CONFIG):
         if path.is_file():
@@ -102,7 +102,7 @@ def special_tokens_of(folder: Path, config: Path | None = None) -> dict[str, str
 
 
 def read_special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the named special tokens of a configuration: each is text, or an added token with its content.
+    """Return the named special tokens of a configuration; each is text, or an added token with a content.
 
     >>> read_special_tokens({"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": False}, "pad_token": None})
     {'bos_token': '<s>', 'eos_token': '</s>'}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EncodedChat:
-    """The ids of a chat; `assistant_mask` has 1 for each id with text of a `{% generation %}` block, else 0."""
+    """The ids of a chat; `assistant_mask` is 1 for each id with text of a `{% generation %}` block, else 0."""
 
     ids: list[int]
     assistant_mask: list[int]
@@ -32,9 +32,9 @@ def encode_chat(
     add_generation_prompt: bool = False,
     **kwargs: Any,
 ) -> EncodedChat:
-    """Return the ids of a chat. The text of a special token in a message is ordinary text.
+    """Return the ids of a chat. Special tokens in the text of messages are ordinary text.
 
-    If no message has any, the ids are those of the whole text with special="all".
+    If no message contains any, the ids are those of the whole text with special="all".
     """
     rendered = template.render_parts(
         messages,
@@ -57,7 +57,7 @@ def encode_chat(
 
 
 def within(spans: Sequence[Span], wanted: Sequence[Span]) -> list[int]:
-    """Return 1 for each span that has a character of one of `wanted`, else 0; both are in order.
+    """Return 1 for each span that overlaps one of `wanted`, else 0; both are sorted.
 
     >>> within([(0, 2), (2, 4), (4, 5)], [(3, 4)])
     [0, 1, 0]

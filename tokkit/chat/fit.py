@@ -1,4 +1,4 @@
-"""Fits a chat into a number of tokens: drops its oldest turns, whole, and keeps what the next answer needs."""
+"""Fits a chat into a number of tokens: drops whole turns, the oldest first, and keeps what the next answer needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Message = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FittedChat:
-    """The messages that were kept, how many were dropped, and the chat of those kept, encoded."""
+    """The kept messages, the number of dropped ones, and the encoded chat of the kept ones."""
 
     messages: list[Message]
     n_dropped: int
@@ -39,13 +39,13 @@ def fit_chat(
     add_generation_prompt: bool = False,
     **kwargs: Any,
 ) -> FittedChat:
-    """Return the chat without its oldest turns, so that it has at most `limit` ids, special tokens included.
+    """Return the chat without its oldest turns, so that it has at most `limit` ids, including special tokens.
 
-    A turn is a message of the user and all that answers it, tool calls with their results. System messages, the last
-    message of the user, and the last message with the call that it answers always stay. If dropping turns is not
-    enough, older answers to the last message of the user are dropped too. No more is dropped than it takes: with the
-    turn or answer that was dropped last, the chat would not fit. ChatError if even what always stays does not fit. The
-    options are those of `encode_chat`.
+    A turn is a user message and all answers to it, including tool calls with their results. System messages, the last
+    user message, and the last message with the call that it answers always stay. If dropping turns is not enough, older
+    answers to the last user message are dropped too. No more than necessary is dropped: with the last dropped turn or
+    answer, the chat would not fit. ChatError if even the messages that always stay do not fit. The options are those of
+    `encode_chat`.
 
     >>> import tokkit
     >>> from tokkit.chat import ChatTemplate
@@ -75,7 +75,7 @@ def fit_chat(
     if (n := len(found.encoded.ids)) > limit:
         kept = f"{len(found.messages)} of its {len(messages)} messages, which must stay,"
         raise ChatError(f"the chat does not fit into {limit:,} tokens: {kept} have {n:,}")
-    too_many, enough = 0, len(groups)  # groups dropped: with the first it does not fit, with the second it does
+    too_many, enough = 0, len(groups)  # numbers of dropped groups: too few to fit, and enough to fit
     while enough - too_many > 1:
         middle = (too_many + enough) // 2
         tried = fitted(middle)
@@ -87,7 +87,7 @@ def fit_chat(
 
 
 def droppable(messages: Sequence[Message]) -> list[list[int]]:
-    """Return the numbers of the messages that may be dropped together, oldest first.
+    """Return the indices of messages that may be dropped, in groups that are dropped together, the oldest first.
 
     >>> roles = ["system", "user", "assistant", "tool", "user", "assistant", "tool", "assistant", "tool"]
     >>> droppable([{"role": role} for role in roles])

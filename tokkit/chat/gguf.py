@@ -1,4 +1,4 @@
-"""Reads the chat templates in a GGUF file, and the special tokens that they name."""
+"""Reads the chat templates in a GGUF file, and the special tokens that they use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tokkit.formats import files, gguf_file, gguf_vocabulary
 
 KEY = "tokenizer.chat_template"
 ROLES = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}
-"""What the keys of a vocabulary call a token → what templates call it."""
+"""Name of a special token in the keys of the file → its name in templates."""
 
 
 def read(path: Path) -> tuple[dict[str, str], dict[str, str]]:

@@ -9,9 +9,9 @@ from tokkit.errors import ChatError
 
 
 def replaced(text: str, table: Mapping[int, int]) -> str:
-    """Return the text with characters replaced, code point → code point; none of the new ones is replaced again.
+    """Return the text with characters replaced (code point → code point); new characters are not replaced again.
 
-    For a long text with few of the characters this is quicker than str.translate.
+    For a long text with few of these characters, this is faster than str.translate.
 
     >>> replaced("a<b", {60: 62})
     'a>b'
@@ -37,7 +37,7 @@ def texts_of(value: Any, path: str) -> Iterator[str]:
 
 
 def translated(value: Any, table: Mapping[int, int]) -> Any:
-    """Return plain data with characters replaced in every text of it."""
+    """Return plain data with characters replaced in all texts."""
     if isinstance(value, str):
         return replaced(value, table)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Tells which parts of a rendered chat the template wrote, and which came from the messages."""
+"""A rendered chat, which knows what the template wrote and what came from the messages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Span = tuple[int, int]
 class Rendered:
     """A chat as text. Spans are (start, end) in characters, in order.
 
-    `special` are the special tokens that the template wrote. `from_data` are texts of special tokens that came, in
-    whole or in part, from messages, tools or other data; they are ordinary text (one that is partly the template's may
-    contain another that is special). `generated` are the outputs of `{% generation %}` blocks. `traced` is False if the
-    template examined the data so that it could not be traced: then only tokens in the template's source are special.
+    `special` are the special tokens that the template wrote. `from_data` are texts of special tokens that came, wholly
+    or partly, from messages, tools or other data; they are ordinary text (a partial one may contain another token that
+    is special). `generated` are the outputs of `{% generation %}` blocks. `traced` is False if the template examined
+    the data in a way that could not be traced: then only tokens in the template's source are special.
     """
 
     text: str
@@ -30,10 +30,10 @@ class Rendered:
 
     @property
     def parts(self) -> list[tuple[str, bool]]:
-        """The text in parts: encode (text, True) with special tokens, (text, False) without.
+        """The text in parts: encode (text, True) with special tokens, (text, False) without them.
 
-        Parts end only next to special tokens, so that no merge of ordinary text is cut; a text without special tokens
-        from data is one part.
+        Parts end only next to special tokens, so that no merge of ordinary text is affected; a text without special
+        tokens from data is one part.
         """
         if not self.from_data:
             return [(self.text, True)] if self.text else []
@@ -52,10 +52,10 @@ def matches(text: str, tokens: Iterable[str]) -> list[Span]:
 
 
 def matches_of(text: str, tokens: Iterable[str], found: Sequence[Span], allowed: NDArray[np.bool_]) -> list[Span]:
-    """Return where special tokens stand whose characters are all allowed; `found` are those of the whole text.
+    """Return the spans of special tokens whose characters are all allowed; `found` are those of the whole text.
 
-    A character that is not allowed is in no token: the others are runs of their own. A token in a run stands
-    in the whole text too, where it is found or touches one that is, so that no other runs need a look.
+    A character that is not allowed is in no token, so it separates runs. A token in a run also occurs in the whole
+    text, where it is found or overlaps one that is found, so only such runs are searched.
     """
     pattern = _pattern(tokens)
     if pattern is None or all(allowed[start:end].all() for start, end in found):

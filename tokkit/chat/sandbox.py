@@ -1,8 +1,8 @@
 """Compiles a chat template to run in Jinja2's sandbox, with the names that chat templates expect.
 
-The sandbox keeps templates from Python's internals and from changing their arguments. In addition a run has a budget of
-steps and sizes (budget.py). Comparing deeply shared values is not bounded: if time matters, run a template of unknown
-origin in a separate process.
+The sandbox prevents access to Python's internals and changes of arguments. A run also has a budget of steps and sizes
+(budget.py). Comparisons of deeply shared values are not limited: if time matters, run templates of unknown origin in a
+separate process.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class Run:
 
     now: datetime
     marks: tuple[str, str] = ("", "")
-    """The marks before and after each generation block."""
+    """The marks that are written before and after each generation block."""
     literals: Mapping[int, str] = field(default_factory=dict)
-    """Other texts for some of the template's literals, by number."""
+    """Replacements for some of the template's literals, by number."""
 
 
 _run: ContextVar[Run] = ContextVar("run")
 
 
 class _Hooks(Extension):
-    """The tag `{% generation %}`, and what programs call back: steps and literals."""
+    """The tag `{% generation %}`, and the functions that compiled templates call: steps and literals."""
 
     tags = {"generation"}  # noqa: RUF012 - Jinja2's own form
 
@@ -107,7 +107,7 @@ def _to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    # Jinja2's own escapes <, > and &, for HTML.
+    # Jinja2's own filter escapes <, > and & for HTML.
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
@@ -122,7 +122,7 @@ def _environment() -> tuple[_Environment, _Hooks]:
     environment.globals["strftime_now"] = _strftime_now
     hooks = environment.extensions[_Hooks.identifier]
     if not isinstance(hooks, _Hooks):
-        raise ChatError("Jinja2 has another extension in the place of ours")
+        raise ChatError("Jinja2 has replaced our extension by another one")
     return environment, hooks
 
 
@@ -142,7 +142,7 @@ class Program:
 
     @functools.cached_property
     def _named(self) -> tuple[jinja2.Template, list[str]]:
-        """The program with a call in the place of each literal text, and these texts: few runs need it."""
+        """The compiled template with a call in place of each literal, and the literals; few runs need it."""
         literals: list[str] = []
         with _errors():
             tree = self._environment.parse(self._source)
@@ -152,7 +152,7 @@ class Program:
 
     @property
     def literals(self) -> list[str]:
-        """The texts that are in the template and may come out of it, by number."""
+        """The literals in the template that may be part of the output, by number."""
         return self._named[1]
 
     @staticmethod
@@ -163,7 +163,7 @@ class Program:
         _count_made(tree, hooks)
 
     def _name_literals(self, node: nodes.Node, hooks: _Hooks, found: list[str]) -> None:
-        """Replace each literal text by a call that may return another, except names and what is compared with."""
+        """Replace each literal by a call that may return another text, except names and operands of comparisons."""
         for name, value in node.iter_fields():
             kept = isinstance(node, (nodes.Getitem, nodes.Compare, nodes.Operand)) or name == "key"
             many = value if isinstance(value, list) else [value]
@@ -183,7 +183,7 @@ class Program:
                     self._name_literals(child, hooks, found)
 
     def run(self, variables: Mapping[str, Any], run: Run) -> str:
-        """Return what the template writes; ChatError if it fails."""
+        """Return the output of the template; ChatError if it fails."""
         template = self._named[0] if run.literals else self._plain
         token, counted = _run.set(run), budget.spent.set(budget.Budget(limits.current()))
         try:
@@ -195,7 +195,7 @@ class Program:
 
 
 def _count_made(node: nodes.Node, hooks: _Hooks) -> None:
-    """Put a call in the place of each `~` and slice: Jinja2 lets nobody look at what these make."""
+    """Replace each `~` and slice by a call, because Jinja2 has no hook to check their results."""
     for name, value in node.iter_fields():
         many = value if isinstance(value, list) else [value]
         for i, child in enumerate(many):
@@ -221,7 +221,7 @@ def _is_call_of(call: nodes.Node, name: str) -> bool:
 
 @contextlib.contextmanager
 def _errors() -> Iterator[None]:
-    """Turn what a template can raise into ChatError."""
+    """Convert the exceptions that a template can raise to ChatError."""
     try:
         yield
     except ChatError:
@@ -232,7 +232,7 @@ def _errors() -> Iterator[None]:
         raise ChatError(f"the chat template failed: {error}") from error
     except RecursionError:
         raise ChatError("the chat template nests or calls itself too deep") from None
-    except SyntaxError as error:  # of what Jinja2 makes of the template: `break` outside of a loop, too many parts
+    except SyntaxError as error:  # in the code that Jinja2 generates: `break` outside of a loop, too many parts
         raise ChatError(f"the chat template cannot be compiled: {error.msg}") from None
-    except Exception as error:  # the template's own code decides what it raises
+    except Exception as error:  # code in the template may raise anything
         raise ChatError(f"the chat template failed: {type(error).__name__}: {error}") from error

@@ -1,6 +1,6 @@
 """Makes the JSON schema of a tool from a Python function's annotations and docstring.
 
-The form is that of transformers' `get_json_schema`: Google-style docstrings with an Args and a Returns section.
+The result is that of transformers' `get_json_schema`: Google-style docstrings with Args and Returns sections.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
             continue
         where = f"the tool {name}, argument {parameter.name!r}"
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise OptionError(f"{where}: a schema has no * and ** arguments; name each one")
+            raise OptionError(f"{where}: * and ** arguments cannot be in a schema; name each argument")
         if parameter.name not in hints:
             raise OptionError(f"{where}: an annotation is missing, such as {parameter.name}: str")
         if parameter.name not in described:
@@ -83,7 +83,7 @@ def function_schema(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _docstring(function: Callable[..., Any], name: str) -> tuple[str, dict[str, str], str | None]:
-    """The descriptions in a docstring: of the function, of each argument, and of the result."""
+    """The descriptions in a docstring, of the function, each argument, and the result."""
     text = inspect.getdoc(function)
     if not text:
         raise OptionError(f"the tool {name} has no docstring; the model reads it")
@@ -108,7 +108,7 @@ def _described(schema: dict[str, Any], text: str, where: str) -> dict[str, Any]:
         try:
             schema["enum"] = json.loads(match[1])
         except ValueError:
-            raise OptionError(f"{where}: the choices are a JSON list, not {match[1]}") from None
+            raise OptionError(f"{where}: the choices are {match[1]}; they must be a JSON list") from None
         text = text[: match.start()].strip()
     return {**schema, "description": text}
 

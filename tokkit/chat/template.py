@@ -1,17 +1,16 @@
-"""Renders messages by a chat template, and marks the special tokens that the template itself wrote.
+"""Renders messages with a chat template, and marks the special tokens that the template itself wrote.
 
-A special token in a message must not become one in the ids. How the two are distinguished (`render_parts`):
+The text of a special token in a message must not become a special id. `render_parts` distinguishes them:
 
-1. The template runs. Where no data has a character that special tokens are recognised by (<, |, [ …), all special
-   tokens are the template's own.
-2. Else it runs again on data in which each such character is another one, of private use and found nowhere else.
-   Where the two texts differ in these characters only, they show what came from data.
-3. Else the template looks into the data, for "</think>" for example. Then each literal of the template is marked
-   in the same way, one after the other, and a special token is special if all its characters are shown to come from
-   literals. What is not shown is text: nothing that came from data is special, whatever the template does.
+1. The template runs. If the data has none of the characters that identify special tokens (<, |, [ …), all special
+tokens are the template's own. 2. Else it runs again on data in which each such character is replaced by a private-use
+character that occurs nowhere else. If the two texts differ only in these characters, they show what came from data. 3.
+Else the template examines the data, for example for "</think>". Then each literal of the template is marked in the same
+way, one after the other, and a token is special if all its characters provably come from literals. All others are text:
+nothing that came from data is special, whatever the template does.
 
-Letters and digits of data between brackets that the template writes, as in "<|" + role + "|>", are its own doing
-and make a special token in 1 and 2.
+If a template puts letters and digits of data between its own brackets, as in "<|" + role + "|>", this makes a special
+token in 1 and 2.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ PRIVATE = range(0xF0000, 0x10FFFE)
 
 
 class ChatTemplate:
-    """A chat template in Jinja2's language, as tokenizer_config.json holds it. Immutable: threads may share it.
+    """A chat template in Jinja2's language, as in tokenizer_config.json. Immutable: threads may share it.
 
-    `special_tokens` maps the template's names of tokens (bos_token, eos_token …) to their texts.
+    `special_tokens` maps the names of tokens in the template (bos_token, eos_token …) to their texts.
 
     >>> template = ChatTemplate("{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{{ eos_token }}{% endfor %}",
     ...                         {"eos_token": "</s>"})
@@ -68,7 +67,7 @@ class ChatTemplate:
 
     @property
     def takes_tools(self) -> bool:
-        """Whether the template has a place for tools."""
+        """Whether the template uses tools."""
         return self._program.takes_tools
 
     def render(
@@ -82,8 +81,8 @@ class ChatTemplate:
     ) -> str:
         """Return the text of a chat; ChatError if the template fails, or rejects the messages.
 
-        `tools` are functions (`function_schema` describes them) or their JSON schemas; `kwargs` are further
-        variables of the template.
+        `tools` are functions (described by `function_schema`) or JSON schemas; `kwargs` are additional variables of the
+        template.
         """
         data = _data(messages, tools, documents, add_generation_prompt, kwargs)
         return self._run(data, datetime.now())
@@ -98,7 +97,7 @@ class ChatTemplate:
         add_generation_prompt: bool = False,
         **kwargs: Any,
     ) -> Rendered:
-        """Return the text of a chat, and which special tokens in it are the template's and which came from data.
+        """Return the text of a chat, and which special tokens in it came from the template and which from data.
 
         `special_tokens` are the texts of all special tokens of the tokenizer; those that the template names are always
         included. Data must be plain: mappings, lists, text, numbers.
@@ -136,7 +135,9 @@ def _data(
         raise OptionError(f"messages are {type(messages).__name__}; they must be a list of mappings")
     for i, message in enumerate(messages):
         if not isinstance(message, Mapping):
-            raise OptionError(f"messages[{i}] is a mapping such as {{'role': …, 'content': …}}, not {message!r:.80}")
+            raise OptionError(
+                f"messages[{i}] is {message!r:.80}; it must be a mapping such as {{'role': …, 'content': …}}"
+            )
     schemas = None
     if tools is not None:
         schemas = [tool if isinstance(tool, Mapping) else function_schema(tool) for tool in tools]
@@ -150,7 +151,7 @@ def _data(
 
 
 class _Tracer:
-    """One chat, rendered as often as it takes to know where its special tokens come from."""
+    """One chat, rendered repeatedly to find out where its special tokens come from."""
 
     def __init__(self, template: ChatTemplate, data: Mapping[str, Any], tokens: set[str]) -> None:
         self.template, self.data, self.tokens = template, data, tokens
@@ -159,7 +160,7 @@ class _Tracer:
         self.given = [text for name, value in data.items() for text in texts_of(value, name)]
 
     def rendered(self) -> Rendered:
-        """The chat, with all spans."""
+        """Return the chat with all spans."""
         generated = self._generated() if self.template.has_generation else ()
         found = matches(self.text, self.tokens)
         if not found:
@@ -175,30 +176,30 @@ class _Tracer:
         return Rendered(self.text, tuple(special), tuple(rest), generated, traced)
 
     def _twins(self, characters: Iterable[str]) -> dict[int, int]:
-        """Code point of each character → one of private use, found neither in the data nor in the template."""
+        """Code point of each character → a private-use one that is neither in the data nor in the template."""
         characters = sorted(set(characters))
         seen = set(self.text).union(self.template.source, *self.given)
         free = (point for point in PRIVATE if chr(point) not in seen)
         return dict(zip(map(ord, characters), free, strict=False))
 
     def _compared(self, other: str, twins: Mapping[int, int]) -> NDArray[np.bool_] | None:
-        """Which characters of a second text are twins; None if the texts differ otherwise."""
+        """Return which characters of a second text were replaced; None if the texts differ in other ways."""
         if len(other) != len(self.text) or replaced(other, {twin: point for point, twin in twins.items()}) != self.text:
             return None
         points = np.frombuffer(other.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
         return np.isin(points, list(twins.values()))
 
     def _traced(self, marks: set[str]) -> NDArray[np.bool_] | None:
-        """Which characters came from data, of those that special tokens are recognised by; None if unknown."""
+        """Return which of the characters that identify special tokens came from data; None if unknown."""
         twins = self._twins(marks)
         data = {name: translated(value, twins) for name, value in self.data.items()}
         try:
             return self._compared(self.template._run(data, self.now), twins)
-        except ChatError:  # it refuses what it does not know
+        except ChatError:  # the template rejects the changed data
             return None
 
     def _shown(self) -> NDArray[np.bool_]:
-        """Which characters are shown to come from the template's literals or from its names of tokens."""
+        """Return which characters provably come from the template's literals or its named tokens."""
         twins = self._twins("".join(self.tokens))
         shown = np.zeros(len(self.text), dtype=np.bool_)
         own = {name: replaced(token, twins) for name, token in self.template.special_tokens.items()}
@@ -217,7 +218,7 @@ class _Tracer:
         return shown
 
     def _generated(self) -> tuple[Span, ...]:
-        """Where generation blocks wrote: the chat is rendered with two characters around each of them."""
+        """Return the spans of generation blocks: the chat is rendered with a character before and after each."""
         before, behind = map(chr, list(self._twins("()").values()))
         marked = self.template._run(self.data, self.now, marks=(before, behind))
         spans: list[Span] = []
@@ -239,9 +240,10 @@ class _Tracer:
 
 
 def recognised_by(tokens: Iterable[str]) -> set[str]:
-    """Return characters of special tokens such that none can come from data without one of them.
+    """Return characters that identify special tokens: every special token contains at least one of them.
 
-    All that are not letter, digit, underscore, quote or white space; of a token that has no others, all it has.
+    They are all characters except letters, digits, underscores, quotes and white space; for a token with only such
+    characters, all of its characters.
 
     >>> sorted(recognised_by(["<|im_start|>", "[SEP]", "EOT"]))
     ['<', '>', 'E', 'O', 'T', '[', ']', '|']

@@ -1,4 +1,4 @@
-"""Finds the calls of tools in what a model has written."""
+"""Finds tool calls in generated text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 BEGIN, END = "<tool_call>", "</tool_call>"
 MARKS = ("[TOOL_CALLS]", "<|python_tag|>")
-"""What may be before calls that are all of a text; most often these are special tokens, which are not shown."""
+"""Prefixes that may come before calls; usually they are special tokens, which are not in the text."""
 _BLOCK = re.compile(f"{BEGIN}(.*?)(?:{END}|$)", re.DOTALL)
 
 
@@ -21,11 +21,11 @@ class ToolCall(NamedTuple):
 
 
 def parse_tool_calls(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:
-    """Return what a model has written besides calls of the tools with these names, and the calls.
+    """Return the generated text without tool calls, and the calls of tools with these names.
 
-    Read are JSON in <tool_call> (Hermes, Qwen); and texts that are nothing but calls: JSON of one or a list of several,
-    with "arguments" or "parameters" (Llama 3, Mistral), or a name and JSON (newer Mistral). What names no tool, or is
-    not JSON, stays text.
+    Supported are JSON in <tool_call> (Hermes, Qwen), and texts that consist only of calls: JSON of one call or a list,
+    with "arguments" or "parameters" (Llama 3, Mistral), or a name and JSON (newer Mistral). Anything that does not name
+    a tool or is not JSON stays text.
 
     >>> parse_tool_calls('Let me see. <tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>', ["add"])
     ('Let me see. ', [ToolCall(name='add', arguments={'a': 1})])
@@ -48,7 +48,7 @@ def parse_tool_calls(text: str, names: Collection[str]) -> tuple[str, list[ToolC
 
 
 class ToolCallStream:
-    """Takes a text in parts, and shows what cannot be a call before the text has ended.
+    """Reads a text in parts, and releases text that cannot be a call before the text has ended.
 
     >>> stream = ToolCallStream(["add"])
     >>> [stream.step(part) for part in ("Let me", " see. <tool", '_call>{"name": "add", ', '"arguments": {}}')]
@@ -61,7 +61,7 @@ class ToolCallStream:
         self._names, self._text, self._shown = names, "", 0
 
     def step(self, part: str) -> str:
-        """Return what can be shown of the text so far, and has not been."""
+        """Add a part; return the text that can be shown now and was not shown before."""
         self._text += part
         end = self._sure()
         made = self._text[self._shown : end]
@@ -69,12 +69,12 @@ class ToolCallStream:
         return made
 
     def finish(self) -> tuple[str, list[ToolCall]]:
-        """Return what has not been shown of the text, and its calls."""
+        """Return the rest of the text that was not shown, and its calls."""
         rest, calls = parse_tool_calls(self._text, self._names)
         return rest[self._shown :], calls
 
     def _sure(self) -> int:
-        """Return how many characters are no part of a call, whatever comes."""
+        """Return the number of characters that are certainly not part of a call."""
         bare = self._text.strip()
         if not self._shown and (
             any(bare.startswith(mark) or mark.startswith(bare) for mark in ("{", "[", BEGIN, *MARKS))
@@ -92,7 +92,7 @@ def _goes_on(text: str, name: str) -> bool:
 
 
 def _calls(text: str, names: Collection[str]) -> list[ToolCall]:
-    """Return the calls that a text of JSON is; none if it is anything else."""
+    """Return the calls in a text of JSON; empty if it is something else."""
     value = _json(text)
     made = list(_read(value if isinstance(value, list) else [value], names))
     return [] if None in made else [call for call in made if call is not None]
@@ -102,7 +102,7 @@ def _read(values: list[Any], names: Collection[str]) -> Iterator[ToolCall | None
     for value in values:
         given = value if isinstance(value, dict) else {}
         arguments = given.get("arguments", given.get("parameters", {}))
-        if isinstance(arguments, str):  # JSON within JSON, as the API has it
+        if isinstance(arguments, str):  # JSON inside a JSON string, as in OpenAI's API
             arguments = _object(arguments)
         name = given.get("name")
         known = isinstance(name, str) and name in names
@@ -110,7 +110,7 @@ def _read(values: list[Any], names: Collection[str]) -> Iterator[ToolCall | None
 
 
 def _named(text: str, names: Collection[str]) -> list[ToolCall]:
-    """Return the call that a name and JSON are."""
+    """Return the call for a name and JSON arguments."""
     for name in sorted(names, key=len, reverse=True):
         if text.startswith(name):
             arguments = _object(text.removeprefix(name).strip().removeprefix("[ARGS]"))

@@ -1,6 +1,6 @@
-"""Cuts text to token budgets: a text or a file and a tokenizer go in, chunks with offsets come out.
+"""Cuts texts and files into chunks with offsets, each within a budget of tokens.
 
-Begin with chunking.py. planning.py chooses where chunks end; files.py reads files as they are cut.
+Begin with chunking.py. planning.py chooses where chunks end; files.py cuts files while they are read.
 """
 
 from typing import TYPE_CHECKING

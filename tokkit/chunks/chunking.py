@@ -1,4 +1,4 @@
-"""Cuts a text into chunks of at most n tokens, which may overlap, at pauses in the text."""
+"""Cuts a text into chunks of at most n tokens, which may overlap, at ends of paragraphs, sentences or words."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 At = Literal["word", "sentence", "paragraph", "markdown", "code"]
-"""The greatest pause at which a chunk ends."""
+"""The strongest boundary at which a chunk may end."""
 MIN_TOKENS = 8
-"""Minimum tokens of a chunk; hardly any character has more."""
+"""Minimum of `tokens`; hardly any character has more tokens."""
 WINDOW = 1 << 18
-"""Characters that are tokenized at once, at least; the ids and ranks of a window take some 20 bytes a token."""
+"""Minimum characters that are tokenized at a time; the ids and ranks of a window take about 20 bytes per token."""
 A_TOKEN = 16
-"""Characters of a window for each token of a chunk: several chunks are in it, whatever their size."""
+"""Characters of a window per token of a chunk, so that a window holds several chunks of any size."""
 
 
 class Chunk(NamedTuple):
-    """A part of a text: `text` is that of the characters `start` to `end`, and has `n_tokens` tokens on its own."""
+    """A chunk: `text` is the characters `start` to `end` of the text, and has `n_tokens` tokens when encoded alone."""
 
     text: str
     start: int
@@ -32,10 +32,10 @@ class Chunk(NamedTuple):
 
 
 def chunk(text: str, tok: Tokenizer, *, tokens: int = 512, overlap: int = 0, at: At = "paragraph") -> Iterator[Chunk]:
-    r"""Yield chunks of a text that have at most `tokens` tokens on their own, without special tokens.
+    r"""Yield chunks of a text, each with at most `tokens` tokens when encoded alone, without special tokens.
 
-    A chunk ends at the last of the greatest pauses in its last third, and the next one begins at such a pause within
-    the `overlap` tokens before that end. `at` is the greatest pause that is looked for:
+    A chunk ends at the last of the strongest boundaries in its last third, and the next one begins at such a boundary
+    within the `overlap` tokens before that end. `at` is the strongest boundary that is used:
 
     - "paragraph": an empty line; then a line end, the end of a sentence, and white space;
     - "sentence": the end of a sentence, a line or a paragraph, whichever comes last;
@@ -45,9 +45,9 @@ def chunk(text: str, tok: Tokenizer, *, tokens: int = 512, overlap: int = 0, at:
     - "code": the line end before the least indented line, an empty line first: before a class or function, in any
       language.
 
-    The last two look at the last half, and keep the indentation of a chunk's first line. Together, chunks cover all but
-    white space; no character is cut, and one that has more tokens alone is a chunk all the same. OptionError for fewer
-    than 8 tokens, or an overlap of more than half of them.
+    The last two search the last half of a chunk, and keep the indentation of its first line. Together, chunks cover
+    everything except white space. Characters are never cut: one with more tokens than allowed is still a chunk.
+    OptionError for fewer than 8 tokens, or an overlap of more than half of them.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["a b"]), vocab_size=256)
@@ -62,7 +62,7 @@ def chunk(text: str, tok: Tokenizer, *, tokens: int = 512, overlap: int = 0, at:
 
 
 def check(tokens: int, overlap: int, at: At = "paragraph") -> None:
-    """Raise OptionError for sizes that cannot work, and for a pause that there is not."""
+    """Raise OptionError for invalid sizes, or an unknown `at`."""
     if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < MIN_TOKENS:
         raise OptionError(f"tokens is {tokens!r}; it must be at least {MIN_TOKENS}")
     if isinstance(overlap, bool) or not isinstance(overlap, int) or not 0 <= overlap <= tokens // 2:
@@ -72,7 +72,7 @@ def check(tokens: int, overlap: int, at: At = "paragraph") -> None:
 
 
 def chunks_of(blocks: Iterable[str], planner: Planner) -> Iterator[Chunk]:
-    """Yield the chunks of a text that comes in blocks of any size; the chunks do not depend on it."""
+    """Yield the chunks of a text that arrives in blocks; the chunks do not depend on the sizes of the blocks."""
     size = max(WINDOW, A_TOKEN * planner.tokens)
     more = iter(blocks)
     text, start, ended = "", 0, False
@@ -84,12 +84,12 @@ def chunks_of(blocks: Iterable[str], planner: Planner) -> Iterator[Chunk]:
         spans, used = planner.plan(text[:size], last=last)
         for a, b, n_tokens in spans:
             yield Chunk(text[a:b], start + a, start + b, n_tokens)
-        # No chunk ends in the window: of these texts, more must be seen at once.
+        # No chunk ends in this window, so a larger window is needed.
         size = max(WINDOW, A_TOKEN * planner.tokens) if used else 2 * size
         text, start = text[used:], start + used
 
 
 def chunks(text: str, tok: Tokenizer, *, tokens: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
-    """Yield (start, end) of the chunks of a text: `chunk` as it was before, with a DeprecationWarning."""
-    warnings.warn("chunks is tokkit.chunks.chunk now, which yields texts too", DeprecationWarning, stacklevel=2)
+    """Yield (start, end) of the chunks of a text; the old form of `chunk`, with a DeprecationWarning."""
+    warnings.warn("chunks is now tokkit.chunks.chunk, which also yields texts", DeprecationWarning, stacklevel=2)
     return ((found.start, found.end) for found in chunk(text, tok, tokens=tokens, overlap=overlap))

@@ -26,7 +26,7 @@ def chunk_file(
     at: At = "paragraph",
     input_errors: InputErrors = "strict",
 ) -> Iterator[Chunk]:
-    """Yield the chunks of a UTF-8 text file as `chunk` yields those of its text, in constant memory.
+    """Yield the chunks of a UTF-8 text file, the same as `chunk` for its text, in constant memory.
 
     .gz, .bz2 and .xz are decompressed, "-" is standard input; a byte-order mark is left out. Offsets are in characters
     of the decoded text. Invalid UTF-8 raises CorpusError, or becomes U+FFFD (`input_errors="replace"`), or is left out

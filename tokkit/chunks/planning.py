@@ -1,4 +1,4 @@
-"""Chooses where chunks end and begin, by the ranks of pauses between tokens, and counts the tokens of each."""
+"""Chooses where chunks begin and end, by the ranks of boundaries between tokens, and counts their tokens."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MARKDOWN, CODE = 3, 4
-"""Numbers of `At` (tokkit/chunks/chunking.py), as csrc/text/pauses.h has them."""
+"""Numbers of `At` (tokkit/chunks/chunking.py), as in csrc/text/pauses.h."""
 SEARCHED, SEARCHED_BY_STRUCTURE = 3, 2
-"""A pause is looked for in the last third of a chunk; headings and functions are farther apart."""
+"""Share of a chunk, at its end, that is searched for a boundary: a third; half for headings and functions."""
 NO_SPANS = np.empty((0, 2), dtype=np.int64)
 
 Spans = list[tuple[int, int, int]]
@@ -23,7 +23,7 @@ Spans = list[tuple[int, int, int]]
 
 
 class Planner:
-    """Plans the chunks of one text, window by window: what is open at the end of one is known in the next."""
+    """Plans the chunks of one text, window by window; it keeps the state at the end of a window for the next."""
 
     def __init__(self, tok: Tokenizer, tokens: int, overlap: int, at: int) -> None:
         self.tokens, self._overlap, self._at = tokens, overlap, at
@@ -35,7 +35,7 @@ class Planner:
         self._covered = 0
 
     def plan(self, text: str, *, last: bool) -> tuple[Spans, int]:
-        """Return the chunks of a window, in characters, and where the next window begins.
+        """Return the chunks of a window, in characters, and the start of the next window.
 
         A chunk that may reach the end of the window is left to the next one, unless this is the last.
         """
@@ -45,7 +45,7 @@ class Planner:
         first, n = 0, pauses.n
         while first < n and (last or first + self.tokens < n):
             start, end, first, n_tokens = self._chunk(first)
-            # What is repeated may be all that there is room for, before much white space.
+            # Before much white space, the repeated part may take all the room.
             if start < end and end > self._covered:
                 found.append((start, end, n_tokens))
                 self._covered = end
@@ -53,7 +53,7 @@ class Planner:
                     first = pauses.again(start, first, self._overlap)
         used = len(utf8)
         if not last:
-            # Without a token there may be white space only.
+            # Without tokens, the text is only white space.
             used, _ = pauses.trim(pauses.byte(first), used, self._indented)
             self._fence = Pauses(utf8[:used], NO_SPANS, self._at, self._fence, self._continues).fence
             self._covered -= used
@@ -71,7 +71,8 @@ class Planner:
         while True:
             start, end, cut = pauses.chunk(first, room, self._searched, self._indented)
             n_tokens = self._count(start, end)
-            # Tokens of a part on its own may be more than in the whole: of a word that is cut, or without its space.
+            # A part alone may have more tokens than within the text, for example a word that is cut or has lost its
+            # space.
             excess = n_tokens - self.tokens
             if excess <= 0:
                 return start, end, cut, n_tokens
@@ -81,11 +82,11 @@ class Planner:
             room = max(1, min(room, cut - first) - excess)
 
     def _count(self, start: int, end: int) -> int:
-        """Return how many tokens a part of the text has on its own; only what is around its ends is encoded again."""
+        """Return the number of tokens of a part when encoded alone; only the text around its ends is encoded again."""
         utf8 = self._pauses.utf8
         first, last, n_around = self._engine.count_part(utf8, start, end)
         if first == last:
             return n_around
         n_between = self._pauses.count(first, last)
-        # An added token may stand across one of them, if the whole text has it and the part has not.
+        # An added token of the whole text may cross an end, so that the part does not contain it.
         return n_around + n_between if n_between >= 0 else self._engine.count(utf8[start:end])

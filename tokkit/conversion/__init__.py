@@ -1,7 +1,7 @@
-"""Converts tokenizers between formats with proof, and edits vocabularies.
+"""Converts tokenizers between formats, with a check that ids are equal, and edits vocabularies.
 
-In goes a tokenizer or its file; out comes a file in another format, or a tokenizer with another vocabulary and the map
-of its ids. Begin reading with `convert` in converting.py, and with editing.py.
+Begin with `convert` in converting.py, and with editing.py, whose functions return a tokenizer with another vocabulary
+and the map of its ids.
 """
 
 from tokkit.conversion.converting import Conversion, convert

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What `convert` has done: the files written, and what was compared.
+    """The result of `convert`: the files written, and the comparison.
 
-    `differences` are the rules by which the target gives other ids, which only `lossy=True` allows.
+    `differences` are the rules by which the target gives other ids; they are only allowed with `lossy=True`.
     """
 
     files: tuple[Path, ...]
@@ -52,14 +52,14 @@ def convert(
     overwrite: bool = True,
     lossy: bool = False,
 ) -> Conversion:
-    """Write a tokenizer in another format; every text has the same ids there, or nothing is written.
+    """Write a tokenizer in another format that gives every text the same ids; otherwise nothing is written.
 
-    `source` is a tokenizer or what `load` takes, with its `pattern`, `special_tokens` and `lowercase`; the format of
-    `target` follows from its name as in `Tokenizer.save`, or is `format`. What a format cannot say is a FormatError
-    with the reason. Before the target is written, the new files are loaded in a folder of their own and have to give
-    the texts of `verify` the same ids: a path, a list of paths or an iterator of texts, by default those that come with
-    tokkit. `special` says how the texts of special tokens in them are read; `unit`, `field` and `input_errors` are as
-    of `train`. With `lossy`, differences do not keep the target from being written, and are returned.
+    `source` is a tokenizer, or an argument of `load` with its `pattern`, `special_tokens` and `lowercase`. The format
+    is `format`, or follows from the name of `target` as in `Tokenizer.save`. FormatError, with the reason, if the
+    format cannot hold a property of the tokenizer. Before the target is written, the new files are loaded from a
+    temporary folder and must give the same ids for the texts of `verify`: a path, a list of paths or an iterator of
+    texts, by default the bundled corpus. `special` is as in `encode`; `unit`, `field` and `input_errors` are as in
+    `train`. With `lossy`, the target is written even if there are differences, which are returned.
 
     >>> import tokkit, tempfile
     >>> tok = tokkit.train(iter(["low lower lowest"]), vocab_size=260)

@@ -1,8 +1,8 @@
-"""Finds the merges that make each token of a BPE vocabulary: those that happen, in the order in which they do.
+"""Finds the merges that make each token of a BPE vocabulary, in the order in which they happen.
 
-Merges inside a token happen as if it stood alone, whatever is around it. So a vocabulary that keeps a token, what its
-merges make on the way, and these merges, still makes it wherever it was made before; what else is left can only make
-fewer merges happen.
+The merges inside a token are the same as when it is encoded alone, whatever the context. So a vocabulary that keeps a
+token, its intermediate tokens and their merges still makes the token wherever it was made before; removing other tokens
+can only make fewer merges happen.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tokkit.sentencepiece_model import NORMAL, UNUSED, SentencePieceModel
 
 Pair = tuple[int, int]
 Ranks = Mapping[Pair, tuple[Any, int]]
-"""Pair of ids → its priority, the least first, and the id that it becomes."""
+"""Pair of ids → its priority (the lowest merges first) and the resulting id."""
 
 
 def merged(ids: Iterable[int], ranks: Ranks) -> tuple[list[int], list[tuple[int, int, int]]]:
-    """Return what a sequence of ids is merged to, and the merges in the order in which they happen."""
+    """Return the ids after merging a sequence, and the merges in order."""
     run = list(ids)
     done: list[tuple[int, int, int]] = []
     while True:
@@ -38,19 +38,19 @@ def merged(ids: Iterable[int], ranks: Ranks) -> tuple[list[int], list[tuple[int,
 
 
 def ranks_of(merges: NDArray[np.uint32]) -> dict[Pair, tuple[int, int]]:
-    """Return the merges by pair; of a repeated pair the last counts."""
+    """Return the merges by pair; for a repeated pair, the last one counts."""
     return {(left, right): (rank, result) for rank, (left, right, result) in enumerate(merges.tolist())}
 
 
 class Derivations:
-    """How the tokens of a definition are made, prepared for many questions."""
+    """How the tokens of a definition are made, prepared for many look-ups."""
 
     def __init__(self, definition: Definition) -> None:
         model = definition.model
         self._listed: NDArray[np.uint32] | None = None
-        """The model's merges that can happen, of which a smaller vocabulary keeps some; None if it has no list."""
+        """The merges of the model that can happen; None if it has no list of merges."""
         self._made: Callable[[int], Collection[int]] = lambda _: ()
-        """The tokens that are made on the way to one."""
+        """Token → the intermediate tokens that its merges make."""
         if isinstance(model, BPE):
             merges, _ = possible_merges(definition.vocab, model, definition.added_vocab.values())
             self._listed = None if model.merges is None else merges
@@ -67,7 +67,7 @@ class Derivations:
             self._made = lambda id_: _pieces_on_the_way(model, id_, known, scores)
 
     def needed(self, ids: Iterable[int]) -> set[int]:
-        """Return `ids` with all tokens that merges make on the way to them."""
+        """Return `ids` and all intermediate tokens that their merges make."""
         found = set(ids)
         for id_ in list(found):
             found.update(self._made(id_))
@@ -83,7 +83,7 @@ class Derivations:
 
 
 def _closed(id_: int, parts: Mapping[int, Pair]) -> set[int]:
-    """Return the parts of a token and theirs; every token has one merge here."""
+    """Return the parts of a token, recursively; every token has one merge here."""
     found: set[int] = set()
     waiting = [id_]
     while waiting:
@@ -95,13 +95,13 @@ def _closed(id_: int, parts: Mapping[int, Pair]) -> set[int]:
 
 
 def _merges_that_happen(model: CharBPE) -> NDArray[np.uint32]:
-    """Return the last merge in the making of each token that merging makes, in the order of the list."""
+    """Return the final merge of each token that merging can make, in the order of the list."""
     ranks = ranks_of(model.merges)
     parts = {result: (left, right) for left, right, result in model.merges.tolist()}
     found: set[Pair] = set()
     for id_ in parts:
         waiting, symbols = [id_], []
-        while waiting:  # any merge into a token leads to the symbols that it begins as
+        while waiting:  # any merge into a token leads back to its initial symbols
             if (one := waiting.pop()) in parts:
                 waiting += reversed(parts[one])
             else:
@@ -116,7 +116,7 @@ def _merges_that_happen(model: CharBPE) -> NDArray[np.uint32]:
 def _pieces_on_the_way(
     model: SentencePieceModel, id_: int, known: Mapping[str, int], scores: Sequence[float]
 ) -> list[int]:
-    """Return the pieces that merging makes on the way to one: by scores, the leftmost of equal ones first."""
+    """Return the intermediate pieces that merging makes for a piece: by scores, ties go to the leftmost."""
     run = list(model.pieces[id_].decode()) if model.types[id_] in (NORMAL, UNUSED) else []
     found = []
     while len(run) > 1:

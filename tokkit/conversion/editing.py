@@ -1,4 +1,4 @@
-"""Edits vocabularies: `add_tokens`, `prune`, `resize`; each returns the new tokenizer and the map of the ids."""
+"""Edits vocabularies: `add_tokens`, `prune`, `resize`; each returns the new tokenizer and the map of ids."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from tokkit.tokenizer import Tokenizer
 
 
 class Edited(NamedTuple):
-    """An edited tokenizer, and `ids`, int64: the new id of each old one, -1 for a token that is gone."""
+    """An edited tokenizer, and `ids`, int64: the new id of each old one, -1 for a removed token."""
 
     tokenizer: Tokenizer
     ids: NDArray[np.int64]
 
 
 def add_tokens(tok: Tokenizer, tokens: Sequence[str | AddedToken], *, special: bool = False) -> Edited:
-    """Add tokens that are always found in a text, with ids after all others; old ids stay.
+    """Add tokens that are always found in a text, with ids after all others; old ids do not change.
 
-    A str is a token that is found anywhere in the text as it is given; an `AddedToken` has options of its own, and its
-    id is not looked at. A token that the tokenizer has among its added ones is left as it is.
+    A str is found anywhere in the original text; an `AddedToken` has its own options, and its id is ignored. Existing
+    added tokens are not changed.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower"]), vocab_size=258)
@@ -80,12 +80,12 @@ def prune(
     input_errors: InputErrors = "strict",
     threads: int | None = None,
 ) -> Edited:
-    """Remove tokens, and give those that are left ids without gaps, in their old order.
+    """Remove tokens, and renumber the others without gaps, in their old order.
 
-    Kept are the tokens `keep`, ids or tokens as the vocabulary has them, and those that occur at least `min_count`
-    times in `corpus` (a path, a list of paths or an iterator of texts); besides, added tokens, the unknown token,
-    bytes, with `keep_characters` all tokens of one character, and what merges need on the way to a token that is kept.
-    A text whose tokens are all kept has the same ones afterwards.
+    These are kept: the tokens `keep` (ids, or tokens as in the vocabulary); those that occur at least `min_count` times
+    in `corpus` (a path, a list of paths or an iterator of texts); added tokens, the unknown token and bytes; with
+    `keep_characters`, all tokens of one character; and the intermediate tokens of merges that make a kept token. A text
+    whose tokens are all kept has the same tokens afterwards.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"] * 9), vocab_size=262)
@@ -107,11 +107,11 @@ def prune(
 
 
 def resize(tok: Tokenizer, n_ids: int, *, placeholder: str = "<|unused_{}|>") -> Edited:
-    """Give a vocabulary exactly `n_ids` ids.
+    """Shrink or grow a vocabulary to exactly `n_ids` ids.
 
-    Fewer: the tokens that were merged last are removed, in Unigram those of the least score, in other models those of
-    the greatest ids; bytes, characters, added tokens and what others are made of stay. More: special tokens are added,
-    `placeholder` with numbers in it, as one does to fill a matrix up to a multiple of 64.
+    To shrink, the tokens that were merged last are removed (Unigram: those with the lowest score, other models: those
+    with the highest ids); bytes, characters, added tokens and parts of other tokens stay. To grow, special tokens named
+    by `placeholder` and a number are added, for example to fill an embedding matrix up to a multiple of 64.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"] * 9), vocab_size=262)
@@ -162,7 +162,7 @@ def count_ids(
 
 def _check_model(definition: Definition) -> None:
     if not isinstance(definition.model, (BPE, CharBPE, Unigram, WordPiece, WordLevel, SentencePieceModel)):
-        raise OptionError(f"the model is {described(definition.model)}, of which it is not known what it needs")
+        raise OptionError(f"the model is {described(definition.model)}, which this function does not support")
 
 
 def _ids(tok: Tokenizer, keep: Iterable[int | str | bytes]) -> Iterable[int]:
@@ -188,7 +188,7 @@ def _base(definition: Definition, *, keep_characters: bool) -> set[int]:
         normal = np.flatnonzero(model.types == NORMAL)
         kept |= {int(normal[np.argmin(model.scores[normal])])} if len(normal) else set()
     elif isinstance(model, Unigram) and len(model.scores):
-        # Unknown characters have a score that follows from the least one.
+        # The score of unknown characters depends on the lowest score.
         kept |= {int(np.argmin(model.scores)), *([] if model.unk_id is None else [model.unk_id])}
     unknown = getattr(model, "unk_token", None)
     if unknown is not None and (id_ := vocab.get(unknown)) is not None:
@@ -214,7 +214,7 @@ def _kept(definition: Definition, ids: set[int], made: Derivations) -> Edited:
 
 
 def _best_first(definition: Definition) -> Collection[int]:
-    """Return the ids in the order in which a smaller vocabulary takes them."""
+    """Return the ids in the order in which a smaller vocabulary keeps them."""
     model: Any = definition.model
     if isinstance(model, BPE):
         merges, _ = possible_merges(definition.vocab, model, definition.added_vocab.values())

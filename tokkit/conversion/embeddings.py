@@ -1,4 +1,4 @@
-"""`remap_embeddings`: the rows of a matrix for a tokenizer whose vocabulary was edited."""
+"""`remap_embeddings`: rearranges the rows of a matrix for a tokenizer whose vocabulary was edited."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def remap_embeddings(
 ) -> NDArray[Any]:
     """Return a matrix whose row `ids[i]` is row i of `matrix`, of shape (n_rows, width).
 
-    `ids` is the map of an edit, -1 for a token that is gone; rows of `matrix` beyond it, as those that fill it up to a
-    multiple of 64, are dropped. `n_rows` is `tokenizer.n_ids` of the edited one, by default one more than the greatest
-    new id. Rows of new tokens are the mean of all old rows that stay, zeros, or `default`, a row of its own. The matrix
-    may be of embeddings, or the weights or biases of an output layer, of any number of dimensions.
+    `ids` is the map of an edit, with -1 for a removed token; rows of `matrix` beyond it, such as padding to a multiple
+    of 64, are dropped. `n_rows` is `n_ids` of the edited tokenizer, by default the highest new id plus one. Rows of new
+    tokens are the mean of all kept rows, zeros, or `default`, a given row. The matrix may be embeddings, or the weights
+    or biases of an output layer, with any number of dimensions.
 
     >>> remap_embeddings([[1.0, 1.0], [2.0, 2.0], [3.0, 5.0]], [0, -1, 1], 3).tolist()
     [[1.0, 1.0], [3.0, 5.0], [2.0, 3.0]]
@@ -36,7 +36,7 @@ def remap_embeddings(
     minimum = int(to.max(initial=-1)) + 1
     n = minimum if n_rows is None else n_rows
     if n < minimum:
-        raise ShapeError(f"n_rows is {n}; it must be at least {minimum}, one more than the greatest new id")
+        raise ShapeError(f"n_rows is {n}; it must be at least {minimum}, the highest new id plus one")
     old = rows[: len(to)][stays]
     made = np.zeros((n, *rows.shape[1:]), dtype=rows.dtype)
     if default is not None:

@@ -1,4 +1,4 @@
-"""Makes vocabularies grow: `extend` trains one on, `merge` adds the tokens of another; old ids stay."""
+"""Grows vocabularies: `extend` continues the training, `merge` adds another's tokens; old ids do not change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ logger = logging.getLogger("tokkit")
 
 
 class Merged(NamedTuple):
-    """Two vocabularies in one, and the new id of each id of the first and of the second: int64, -1 for none."""
+    """Two merged vocabularies, and the new ids of the first and of the second: int64, -1 for none."""
 
     tokenizer: Tokenizer
     ids: NDArray[np.int64]
@@ -47,12 +47,12 @@ def extend(
     threads: int | None = None,
     progress: Progress | bool | None = None,
 ) -> Edited:
-    """Train byte-level BPE on with new text, up to `vocab_size` ids; old ids stay.
+    """Continue the training of byte-level BPE with new text, up to `vocab_size` ids; old ids do not change.
 
-    The text is encoded with the vocabulary that there is, and the most frequent pair of its tokens is merged next, as
-    in training, with an id after all others. `source` and the options are as of `train`. The merges are after the old
-    ones, so that a text has its old tokens, some of which are merged further. Ties go to the pair that is first in the
-    words in the order of their bytes: the same text gives the same tokenizer.
+    The text is encoded with the existing vocabulary, and the most frequent pair of tokens is merged next, as in
+    training, with an id after all others. `source` and the options are as in `train`. New merges come after the old
+    ones, so a text keeps its old tokens, some of which are merged further. Ties go to the pair that comes first in the
+    words sorted by bytes, so the same text gives the same tokenizer.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"] * 9), vocab_size=260)
@@ -71,7 +71,7 @@ def extend(
         corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
         counts = count_words(corpus, by_pattern(split.pattern), threads=thread_count(threads), report=report)
         words = sorted((word, times) for word, times in counts.items() if conversion.is_utf_8(word))
-        # A pretoken is encoded as a whole: alone it might be split in another way.
+        # A pretoken is encoded as a whole, because it might be split differently when alone.
         alone = Tokenizer(replace(definition, pretokenizer=Split(None), postprocessor=None))
         encoded = alone.encode_batch([word for word, _ in words], threads=threads)
         trainer = _trainer(definition, *encoded, np.array([times for _, times in words], dtype=np.int64))
@@ -85,7 +85,7 @@ def extend(
 def _trainer(
     definition: Definition, ids: NDArray[np.uint32], offsets: NDArray[np.int64], times: NDArray[np.int64]
 ) -> ClassicTrainer:
-    """Return a trainer over the ids of words; added tokens are no symbols, and words end at them."""
+    """Return a trainer over the ids of words; added tokens are not symbols, and words end at them."""
     added = np.isin(ids, list(definition.added_vocab.values()))
     ends = np.union1d(offsets[1:], np.flatnonzero(added)) if added.any() else offsets[1:]
     times = times[np.searchsorted(offsets[1:], ends)]
@@ -128,11 +128,11 @@ def _merge_on(
 
 
 def merge(tok: Tokenizer, other: Tokenizer) -> Merged:
-    """Return a tokenizer with all tokens of `tok`, with their ids, and after these those of `other` that it lacks.
+    """Return a tokenizer with all tokens of `tok`, with the same ids, and after them the new tokens of `other`.
 
-    Both are byte-level BPE; the split pattern is that of `tok`. Merges of `other` are after those of `tok`, which may
-    join its bytes otherwise: a token is then merged of the two that it falls into, and left out, with -1 in
-    `other_ids`, if it falls into more. Special tokens of `other` are added as special tokens.
+    Both are byte-level BPE; the split pattern is that of `tok`. Merges of `other` come after those of `tok`, which may
+    merge the bytes of a token differently: then the token is made from the two tokens into which it is split, or left
+    out, with -1 in `other_ids`, if there are more. Special tokens of `other` are added as special tokens.
 
     >>> import tokkit
     >>> one = tokkit.train(iter(["low lower lowest"] * 9), vocab_size=262)
@@ -174,7 +174,7 @@ def merge(tok: Tokenizer, other: Tokenizer) -> Merged:
 
 
 def _run(token: bytes, known: Mapping[bytes, int], ranks: Ranks) -> list[int]:
-    """Return the ids that a token's bytes are merged to; none if a byte is not a token."""
+    """Return the ids to which a token's bytes merge; empty if a byte has no token."""
     ids = [known.get(token[at : at + 1], -1) for at in range(len(token))]
     return [] if -1 in ids else merged(ids, ranks)[0]
 
@@ -189,7 +189,7 @@ def _byte_level(definition: Definition, what: str) -> tuple[BPE, Split]:
 def _grown(
     definition: Definition, model: BPE, tokens: Mapping[int, bytes], merges: Sequence[tuple[int, int, int]]
 ) -> Definition:
-    """Return a definition with more tokens, and merges after its own; ranks need none."""
+    """Return a definition with additional tokens and merges (rank BPE needs no merges)."""
     if model.merges is not None and merges:
         model = replace(model, merges=np.concatenate([model.merges, np.array(merges, dtype=np.uint32)]))
     name = "" if tokens else definition.name

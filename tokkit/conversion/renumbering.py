@@ -22,9 +22,9 @@ from tokkit.vocab import Vocab
 
 
 def renumbered(definition: Definition, old: NDArray[np.int64], merges: NDArray[np.uint32] | None) -> Definition:
-    """Return a definition of the tokens with the ids `old`, ascending, which get the ids from 0 on.
+    """Return a definition with only the tokens of the ids `old`, ascending, which get the ids from 0 on.
 
-    `merges`, by old ids, are those of a model that has a list of them.
+    `merges`, with old ids, are those of a model with a list of merges.
     """
     new_ids = np.full(definition.vocab.n_ids, -1, dtype=np.int64)
     new_ids[old] = np.arange(len(old))
@@ -87,5 +87,8 @@ def _template(part: Any, new: Callable[[int], int]) -> Any:
         tokens = [SpecialToken(one.id, tuple(map(new, one.ids)), one.tokens) for one in part.special_tokens]
         return replace(part, special_tokens=tuple(tokens))
     if part is not None and part.n_added() > 0:
-        raise OptionError(f"the postprocessor {type(part).__name__} adds tokens, and it is not known where it has ids")
+        raise OptionError(
+            f"the postprocessor {type(part).__name__} adds tokens, but this function does not know where it stores "
+            "their ids"
+        )
     return part

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_SHOWN = 60
-"""Characters of the text that a message shows of a difference."""
+"""Maximum characters of the text that a message shows for a difference."""
 MAX_IDS = 12
 
 
@@ -22,8 +22,8 @@ MAX_IDS = 12
 class Mismatch:
     """The first text that two tokenizers encode differently.
 
-    `text` is the part of document number `document` (from 1) of `file` from the first token that differs on, `ids` and
-    `ids_there` are its ids in the one and in the other, at most MAX_IDS of them.
+    `text` is the part of document number `document` (from 1) of `file` that begins with the first different token;
+    `ids` and `ids_there` are its ids in the two tokenizers, at most MAX_IDS of them.
     """
 
     file: str
@@ -42,7 +42,7 @@ class Mismatch:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What `verify` has compared: documents, their tokens by the first tokenizer, and the first difference, if any."""
+    """The result of `verify`: numbers of documents and of tokens of the first tokenizer, and the first difference."""
 
     documents: int
     tokens: int
@@ -65,7 +65,7 @@ def verify(
     input_errors: InputErrors = "strict",
     threads: int | None = None,
 ) -> Verified:
-    """Encode each document of a corpus with both tokenizers, up to the first that has other ids.
+    """Encode each document of a corpus with both tokenizers, up to the first with different ids.
 
     `corpus` is a path, a list of paths, or an iterator of texts; `unit`, `field` and `input_errors` are as of `train`,
     `special` and `threads` as of `encode_batch`.

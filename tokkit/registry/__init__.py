@@ -1,7 +1,7 @@
-"""Tokenizers by name: published encodings and models, from this machine, or downloaded on request.
+"""Tokenizers by name: published encodings and models, from this machine or downloaded on request.
 
-Nothing is downloaded except by `download=True`, `fetch` or `tokkit fetch`, and every file must have the SHA-256 that is
-pinned in encodings.py, each time it is read.
+Only `download=True`, `fetch` and `tokkit fetch` download files. Every file must have the SHA-256 that is pinned in
+encodings.py, each time it is read.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _lock = threading.Lock()
 
 
 def list_encoding_names() -> list[str]:
-    """Return the names that `get_encoding` knows."""
+    """Return the names that `get_encoding` accepts."""
     return list(ENCODINGS)
 
 
@@ -47,7 +47,7 @@ def source_of(name: str) -> Source:
     if name not in ENCODINGS:
         if (meant := models.find(name)) is not None:
             raise OptionError(f"{name!r} is a model; its encoding is {meant}, and encoding_for_model() loads it")
-        raise OptionError(f"no published encoding is called {name!r}{nearest(name, ENCODINGS)}")
+        raise OptionError(f"{name!r} is not a published encoding{nearest(name, ENCODINGS)}")
     return ENCODINGS[name]
 
 
@@ -79,7 +79,7 @@ def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, downl
 
 
 def encoding_for_model(model: str, *, path: str | os.PathLike[str] | None = None, download: bool = False) -> Tokenizer:
-    """Return the encoding that a model uses, by tiktoken's table of models; the rest is as in `get_encoding`."""
+    """Return the encoding that a model uses, by tiktoken's table; other arguments are as in `get_encoding`."""
     return get_encoding(encoding_name_for_model(model), path=path, download=download)
 
 
@@ -92,7 +92,7 @@ def _read(name: str, source: Source, place: Path) -> Tokenizer:
 
 
 def _gpt2_pair(path: str | os.PathLike[str] | None) -> Tokenizer | None:
-    """Return gpt2 from its own two files, if both are found."""
+    """Return gpt2 from its two original files, if both are found."""
     from tokkit.formats import gpt2
     from tokkit.tokenizer import Tokenizer
 
@@ -124,17 +124,15 @@ def fetch(
     """Download the file of an encoding, or of a model's encoding, if it is missing, and return its path.
 
     It is written to `folder`, by default the user's cache, and comes from its publisher, or from the address `mirror`
-    (TOKKIT_MIRROR). An existing file is checked, and replaced if it was changed. `patience` is the number of seconds to
-    wait for a server (30); `progress(done, total)` gets bytes.
+    (TOKKIT_MIRROR). An existing file is checked, and replaced if it was changed. `patience` is the time to wait for a
+    server, in seconds (30); `progress(done, total)` gets bytes.
     """
     from tokkit.errors import FormatError
     from tokkit.registry import download
 
     encoding = name if name in ENCODINGS else models.find(name)
     if encoding is None:
-        raise OptionError(
-            f"no published encoding or model is called {name!r}{nearest(name, [*ENCODINGS, *models.MODELS])}"
-        )
+        raise OptionError(f"{name!r} is not a published encoding or model{nearest(name, [*ENCODINGS, *models.MODELS])}")
     source = ENCODINGS[encoding]
     target = local_files.user_cache() if folder is None else Path(folder)
     if (target / source.file).is_file():

@@ -1,4 +1,4 @@
-"""Downloads a published file into a folder; it must have the pinned SHA-256."""
+"""Downloads a published file into a folder, and checks that it has the pinned SHA-256."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PATIENCE = 30.0
 """Seconds without a byte after which a download fails."""
 MIN_RATE = 1000
-"""Bytes a second, over the whole file, below which a download fails; the slowest connection is 100 times as fast."""
+"""Bytes per second, averaged over the file, below which a download fails; slow connections are 100 times faster."""
 CHUNK = 1 << 16
 
 
@@ -30,11 +30,11 @@ def offline() -> bool:
 
 
 def refuse_offline(what: str) -> None:
-    """Raise DownloadError if TOKKIT_OFFLINE forbids to download."""
+    """Raise DownloadError if TOKKIT_OFFLINE forbids downloads."""
     if offline():
         raise DownloadError(
-            f"{what} is not on this machine, and TOKKIT_OFFLINE={os.environ['TOKKIT_OFFLINE']} forbids to download it; "
-            "unset that, or put the file into TOKKIT_DATA_DIR"
+            f"{what} is not on this machine, and TOKKIT_OFFLINE={os.environ['TOKKIT_OFFLINE']} forbids downloads; "
+            "unset it, or put the file into TOKKIT_DATA_DIR"
         )
 
 
@@ -46,11 +46,11 @@ def fetch(
     patience: float = PATIENCE,
     progress: Callable[[int, int], object] | None = None,
 ) -> Path:
-    """Download a file into a folder and return its path; after a DownloadError nothing is left.
+    """Download a file into a folder and return its path; after a DownloadError, no partial file is left.
 
-    `mirror` is an address that has the file under its name, instead of the publisher's; the SHA-256 is the same.
-    `patience` is the number of seconds to wait for the server; `progress(done, total)` gets bytes. Two processes may do
-    it at once: each writes its own file, which gets the name when it is complete.
+    `mirror` is an address with the file under its name, instead of the publisher's; the SHA-256 must be the same.
+    `patience` is the time to wait for the server, in seconds; `progress(done, total)` gets bytes. Two processes may do
+    this at the same time: each writes its own file, which gets the name when it is complete.
     """
     refuse_offline(source.file)
     url = source.url if mirror is None else f"{mirror.rstrip('/')}/{source.file}"
@@ -65,7 +65,7 @@ def fetch(
     if len(data) < source.n_bytes:
         raise DownloadError(f"{url}: the download ended after {len(data):,} of {source.n_bytes:,} bytes")
     if found != source.sha256:
-        raise DownloadError(f"{url}: the file's sha256 is {found}; it must be {source.sha256}; nothing is kept")
+        raise DownloadError(f"{url}: the file's sha256 is {found}; it must be {source.sha256}; the file was not kept")
     local_files.make_private(folder)
     target = folder / source.file
     write_atomically(target, bytes(data))
@@ -73,7 +73,7 @@ def fetch(
 
 
 def _parts(url: str, source: Source, patience: float) -> Iterator[bytes]:
-    """Yield the bytes that a server sends, at most one more than the file has."""
+    """Yield the bytes that a server sends, at most one more than the file's size."""
     import http.client
     import urllib.error
     import urllib.request
@@ -88,7 +88,7 @@ def _parts(url: str, source: Source, patience: float) -> Iterator[bytes]:
     except urllib.error.HTTPError as error:
         raise DownloadError(f"{url}: the server answers {error.code} {error.reason}") from None
     except TimeoutError:
-        raise DownloadError(f"{url}: no answer within {patience:g} s, or it is far too slow") from None
+        raise DownloadError(f"{url}: no answer within {patience:g} s, or the download is far too slow") from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or error
         if isinstance(reason, TimeoutError):

@@ -1,6 +1,6 @@
-"""What is published of each encoding: where its file is, its SHA-256, its special tokens.
+"""Facts about the published encodings: address and SHA-256 of the file, and special tokens.
 
-Facts that their publisher states; tests compare all of them with the installed tiktoken.
+Tests compare all of them with the installed tiktoken.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ PUBLISHER = "https://openaipublic.blob.core.windows.net"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A published file: its name, size and SHA-256, in whatever folder it is."""
+    """A published file: its name, size and SHA-256."""
 
     file: str
     n_bytes: int
@@ -32,7 +32,7 @@ _CL100K = Source("cl100k_base.tiktoken", 1_681_126, "223921b76ee99bde995b7ff7385
 _O200K = Source("o200k_base.tiktoken", 3_613_922, "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d")
 
 ENCODINGS = {
-    "gpt2": _R50K,  # the same ranks, which GPT-2 itself published as encoder.json and vocab.bpe
+    "gpt2": _R50K,  # the same ranks, which were published for GPT-2 as encoder.json and vocab.bpe
     "r50k_base": _R50K,
     "p50k_base": _P50K,
     "p50k_edit": _P50K,
@@ -56,7 +56,7 @@ GPT2_PAIR = (
         folder="gpt-2/encodings/main",
     ),
 )
-"""GPT-2's own files, which tiktoken keeps in its cache: they serve where the file of ranks is nowhere."""
+"""GPT-2's original files, which tiktoken caches; they are used if the file of ranks is not found."""
 
 _HARMONY = {
     "<|startoftext|>": 199998,
@@ -68,7 +68,7 @@ _HARMONY = {
     "<|end|>": 200007,
     "<|message|>": 200008,
     "<|call|>": 200012,
-    "<|endofprompt|>": 200018,  # tiktoken reads <|reserved_200018|> as this one too; here an id has one text
+    "<|endofprompt|>": 200018,  # tiktoken also accepts <|reserved_200018|> for this id; here an id has one text
 }
 _RESERVED = sorted({*range(200000, 201088)}.difference(_HARMONY.values()))
 
@@ -76,7 +76,7 @@ SPECIAL_TOKENS: dict[str, Mapping[str, int]] = {
     "p50k_edit": {"<|endoftext|>": 50256, "<|fim_prefix|>": 50281, "<|fim_middle|>": 50282, "<|fim_suffix|>": 50283},
     "o200k_harmony": {**_HARMONY, **{f"<|reserved_{id_}|>": id_ for id_ in _RESERVED}},
 }
-"""The special tokens of encodings that share the file of another; those of the file itself go with its sha256."""
+"""The special tokens of encodings that share another encoding's file."""
 
 ALIASES: dict[str, Mapping[str, int]] = {"o200k_harmony": {"<|reserved_200018|>": 200018}}
-"""Further texts that tiktoken reads as a special token; a tokenizer here has one text for an id."""
+"""Additional texts that tiktoken accepts for special tokens; here, an id has only one text."""

@@ -1,6 +1,6 @@
 """Finds the tokenizer file of "org/name" in the Hugging Face hub's cache, or downloads it on request.
 
-huggingface_hub (the extra `hub`) does the work: its cache, its HF_HOME, HF_ENDPOINT and HF_TOKEN.
+It uses huggingface_hub (extra `hub`), with its cache and the variables HF_HOME, HF_ENDPOINT and HF_TOKEN.
 """
 
 from __future__ import annotations
@@ -22,31 +22,32 @@ CHOICES = (
     ("tokenizer.model",),
     ("spiece.model",),
 )
-"""Files that a tokenizer may be read from, the best first; all files of one line are needed."""
+"""Files from which a tokenizer can be loaded, the best first; all files of a line are needed."""
 BESIDE = {"vocab.txt": "tokenizer_config.json", "vocab.json": "added_tokens.json"}
-"""File → another that is read beside it, if there is one."""
+"""File → another file that is read too, if it exists."""
 
 
 def is_name(path: object) -> bool:
-    """Return whether this is "org/name" or "org/name@revision", and not the path of a file."""
+    """Return whether this is "org/name" or "org/name@revision", not the path of a file."""
     if not isinstance(path, str) or not NAME.fullmatch(path) or path.endswith(SUFFIXES):
         return False
     return not os.path.lexists(path) and not os.path.isdir(path.split("/")[0])
 
 
 def library(name: str, kind: str) -> Any:
-    """Return huggingface_hub; a DownloadError explains what it is for if it is not installed."""
+    """Import huggingface_hub; if it is not installed, DownloadError says why it is needed."""
     try:
         import huggingface_hub
     except ImportError:
         raise DownloadError(
-            f"there is no {kind} {name} here; to search the hub, install huggingface_hub: pip install 'pytokkit[hub]'"
+            f"{kind} {name} is not on this machine; to look on the hub, install huggingface_hub: pip install "
+            "'pytokkit[hub]'"
         ) from None
     return huggingface_hub
 
 
 def find(name: str, *, download: bool = False) -> str:
-    """Return the path of the file of a hub's tokenizer in the cache; with `download`, a missing one is downloaded.
+    """Return the path of a hub tokenizer's file in the cache; with `download`, a missing file is downloaded.
 
     DownloadError if it is missing, cannot be downloaded, or TOKKIT_OFFLINE forbids it.
     """
@@ -61,12 +62,12 @@ def find(name: str, *, download: bool = False) -> str:
         refuse_offline(name)
         return _download(repo, revision or None)
     raise DownloadError(
-        f"{name} is neither a file nor in the hub's cache; tokkit fetch {name}, or download=True, gets it from the hub"
+        f"{name} is neither a file nor in the hub's cache; download it with tokkit fetch {name}, or download=True"
     )
 
 
 def cached(hub: Any, repo: str, file: str, revision: str | None) -> str | None:
-    """Return the path of a file in the cache of huggingface_hub; DownloadError for a name that no model can have."""
+    """Return the path of a file in huggingface_hub's cache; DownloadError for an invalid name."""
     try:
         found = hub.try_to_load_from_cache(repo, file, revision=revision)
     except ValueError as error:
@@ -75,10 +76,10 @@ def cached(hub: Any, repo: str, file: str, revision: str | None) -> str | None:
 
 
 def _first(get: Callable[[str], str | None]) -> str | None:
-    """Return the first file of the first choice of which all can be had."""
+    """Return the first file of the first choice whose files are all available."""
     for choice in CHOICES:
         paths = []
-        for file in choice:  # not all at once: where the first is not there, nobody has to ask for the second
+        for file in choice:  # one by one: if the first does not exist, the second is not requested
             if (path := get(file)) is None:
                 break
             paths.append(path)
@@ -105,9 +106,9 @@ def _download(repo: str, revision: str | None) -> str:
         path = _first(get)
     except TokkitError:
         raise
-    except Exception as error:  # it has errors of its own, of requests, of httpx and of the system
+    except Exception as error:  # errors of huggingface_hub, requests, httpx and the system
         raise DownloadError(f"{repo}: {str(error).strip().splitlines()[0] or type(error).__name__}") from None
     if path is None:
         files = ", ".join(" with ".join(choice) for choice in CHOICES)
-        raise DownloadError(f"{repo}: the hub has no tokenizer there that can be read; looked for {files}")
+        raise DownloadError(f"{repo}: this repository has no supported tokenizer; looked for {files}")
     return path

@@ -1,7 +1,7 @@
 """Finds published files on this machine and checks their SHA-256.
 
-The places, in order: a given path, the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR (where tiktoken stores
-files under the SHA-1 of their address), and the user's cache. A file must have the published SHA-256, so that its
+It searches, in this order: a given path, the working directory, TOKKIT_DATA_DIR, TIKTOKEN_CACHE_DIR (where tiktoken
+stores files under the SHA-1 of their address), and the user's cache. A file must have the published SHA-256, so its
 origin does not matter.
 """
 
@@ -20,19 +20,19 @@ from tokkit.registry.encodings import Source
 
 
 def user_cache() -> Path:
-    """Return the folder for downloaded files, which need not exist: TOKKIT_CACHE_DIR, or the system's place for it."""
+    """Return the folder for downloads, which may not exist yet: TOKKIT_CACHE_DIR, or the system's cache folder."""
     if chosen := os.environ.get("TOKKIT_CACHE_DIR"):
         return Path(chosen)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "tokkit" / "Cache"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "tokkit"
-    base = os.environ.get("XDG_CACHE_HOME", "")  # relative ones are to be ignored, as its specification says
+    base = os.environ.get("XDG_CACHE_HOME", "")  # its specification says to ignore relative paths
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tokkit"
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that only its owner can read; an existing folder is closed to others if it is ours."""
+    """Make a folder that only its owner can read; an existing folder of ours gets the same permissions."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if os.name == "posix":
         status = folder.stat()
@@ -41,7 +41,7 @@ def make_private(folder: Path) -> None:
 
 
 def places(source: Source, path: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """Yield the places of a file; a given `path`, of the file or its folder, is the only place."""
+    """Yield the candidate paths of a file; if `path` (the file or its folder) is given, only that."""
     if path is not None:
         given = Path(path)
         yield given / source.file if given.is_dir() else given
@@ -56,7 +56,7 @@ def places(source: Source, path: str | os.PathLike[str] | None = None) -> Iterat
 
 
 def find(source: Source, path: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the first place where the file is; None if there is none."""
+    """Return the first candidate path that exists; None if there is none."""
     return next((place for place in places(source, path) if place.is_file()), None)
 
 
@@ -69,7 +69,7 @@ def read(source: Source, place: Path) -> bytes:
     found = hashlib.sha256(data).hexdigest()
     if found != source.sha256:
         raise FormatError(
-            f"{show(place)}: this is not the published {source.file}: its sha256 is {found}, and {source.sha256} is "
-            "right; it was changed or truncated: remove it, and fetch it again"
+            f"{show(place)}: this is not the published {source.file}: its sha256 is {found}; it must be "
+            f"{source.sha256}. The file was changed or truncated: remove it, and fetch it again"
         )
     return data

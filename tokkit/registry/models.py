@@ -1,7 +1,7 @@
-"""The encoding of a model's name, by tiktoken's table, and the known names nearest to an unknown one.
+"""Finds the encoding of a model by tiktoken's table, and similar names for an unknown one.
 
-A name that is in the table counts first; then the first beginning that the name has, so that new versions of a model
-need no new table, and so that names of models that never were have an encoding too.
+An exact name in the table comes first, then the first matching prefix. So new versions of a model need no new entry,
+but names that do not exist may have an encoding too.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ BEGINNINGS: dict[str, str] = {
     "ft:gpt-4o": O200K,
     **dict.fromkeys(("ft:gpt-4", "ft:gpt-3.5-turbo", "ft:davinci-002", "ft:babbage-002"), CL100K),
 }
-"""Beginning of a model's name → encoding, in the order in which they are tried."""
+"""Prefix of a model's name → encoding, in the order in which they are tried."""
 
 
 def encoding_name_for_model(model: str) -> str:
-    """Return the name of the encoding that a model uses, as tiktoken's table has it.
+    """Return the name of the encoding that a model uses, by tiktoken's table.
 
     OptionError names the models that are nearest to an unknown name.
 
@@ -61,7 +61,7 @@ def find(model: str) -> str | None:
 
 
 def nearest(given: str, names: object) -> str:
-    """Return the end of a message with the names that are similar to the given one, else with all.
+    """Return the end of a message with the names similar to the given one, or else the first known names.
 
     >>> nearest("gpt-4O", ["gpt-4o", "gpt-4"])
     '; did you mean gpt-4o or gpt-4?'

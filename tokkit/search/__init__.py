@@ -1,7 +1,7 @@
-"""Semantic search: files or passages go in, an index of their vectors on disk comes out, and the nearest to a query.
+"""Semantic search: makes an index of vectors of files or passages on disk, and finds the nearest to a query.
 
-Begin with builder.py (writing an index) and index.py (asking it); exact.py finds the nearest rows, and
-second_stage.py puts them in the order of a cross-encoder.
+Begin with builder.py (writes an index) and index.py (searches it); exact.py finds the nearest rows, and second_stage.py
+reranks them with a cross-encoder.
 """
 
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ _MODULES = {
     "Options": "tokkit.search.embedding",
     "Reranker": "tokkit.search.second_stage",
     "SearchIndex": "tokkit.search.index",
-    "chunks": "tokkit.chunks.chunking",  # as it was called before; tokkit.chunks.chunk is the way now
+    "chunks": "tokkit.chunks.chunking",  # the old name; use tokkit.chunks.chunk
     "find": "tokkit.search.embedding",
     "top_k": "tokkit.search.exact",
 }

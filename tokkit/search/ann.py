@@ -1,7 +1,7 @@
-"""Approximate search with usearch: a graph beside an index, for a fraction of the time.
+"""Approximate search with usearch: a graph next to an index, for a fraction of the time.
 
-Exact search (exact.py) reads every vector: 400,000 of 384 columns are 600 MB, some 30 ms. The graph is for millions of
-vectors. Its results are scored exactly, so that results differ only in rows that the graph misses.
+Exact search (exact.py) reads every vector: 400,000 vectors of 384 dimensions are 600 MB, about 30 ms. The graph is for
+millions of vectors. Its results are scored exactly, so only rows that the graph misses can differ.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _usearch() -> Any:
     try:
         from usearch import index
     except ImportError:
-        raise OptionError("a graph to search needs usearch: pip install 'pytokkit[ann]'") from None
+        raise OptionError("approximate search needs usearch: pip install 'pytokkit[ann]'") from None
     return index
 
 
@@ -42,7 +42,7 @@ def _place(index: SearchIndex) -> Path:
 
 
 def build(index: SearchIndex, *, threads: int | None = None) -> Path:
-    """Write the graph of an index beside its vectors and return its path; with one thread it is the same each time."""
+    """Write the graph of an index next to its vectors and return its path; one thread always gives the same graph."""
     made = _usearch().Index(ndim=index.about.dimension, metric="ip", dtype="f32")
     workers = nn.current_threads() if threads is None else threads
     if len(index):
@@ -55,23 +55,23 @@ def build(index: SearchIndex, *, threads: int | None = None) -> Path:
 
 
 def nearest(index: SearchIndex, queries: ArrayLike, k: int) -> Nearest:
-    """Return rows and scores as `SearchIndex.nearest` does, of those that the graph finds.
+    """Return rows and scores as `SearchIndex.nearest` does, but only of rows that the graph finds.
 
-    OptionError if there is no graph of this index; FormatError if the graph is of other vectors.
+    OptionError if the index has no graph; FormatError if the graph belongs to other vectors.
     """
     place = _place(index)
     if not place.exists():
         raise OptionError(f"{files.show(index.folder)} has no graph; embed with --ann, or search without it")
     graph = _usearch().Index.restore(str(place))
     if graph is None or graph.ndim != index.about.dimension or len(graph) != len(index):
-        raise FormatError(f"{files.show(place)}: this is not a graph of the {len(index)} vectors of this index")
+        raise FormatError(f"{files.show(place)}: this is not the graph of this index's {len(index)} vectors")
     asked = np.ascontiguousarray(queries, dtype=np.float32)
     k = min(k, len(index))
     rows, scores = np.empty((len(asked), k), dtype=np.int64), np.empty((len(asked), k))
-    for i, query in enumerate(asked[: len(asked) * bool(k)]):  # nothing is asked of an empty graph
+    for i, query in enumerate(asked[: len(asked) * bool(k)]):  # an empty graph is not queried
         found = np.unique(_keys(graph, query, min(MORE * k, len(index))))
         if len(found) < k or (found >= len(index)).any():
-            raise FormatError(f"{files.show(place)}: a damaged graph, which does not reach {k} of the vectors")
+            raise FormatError(f"{files.show(place)}: the graph is damaged: it does not reach {k} vectors")
         rows[i], scores[i] = best_of(index.rows.vectors, query, found, k)
     return Nearest(rows, scores)
 

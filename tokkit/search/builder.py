@@ -1,4 +1,4 @@
-"""Adds texts to an index: cut into chunks and encoded some hundred at a time."""
+"""Adds texts to an index: cuts them into chunks and encodes a few hundred at a time."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 BATCH = 64
-"""Chunks that are encoded at once: about a second of work, so that progress and Ctrl-C work."""
+"""Number of chunks that are encoded at a time: about a second of work, so that progress and Ctrl-C work."""
 OVERLAP = 8
-"""By default, one of this many tokens of a chunk is repeated in the next."""
+"""By default, 1/8 of the tokens of a chunk is repeated in the next one."""
 ANY_LENGTH = 1 << 20
-"""A model that reads so many tokens reads texts of any length."""
+"""A model with at least this maximum length counts as unlimited."""
 OF_ANY_LENGTH = 512
-"""Tokens of a chunk by default for such a model: a few paragraphs, of which one vector still says something."""
+"""Default tokens of a chunk for such a model: a few paragraphs, which one vector can still represent."""
 OF_QUERIES, OF_PASSAGES = ("query",), ("document", "passage")
-"""Names of the prompts that models were trained with; the first that a model has is used."""
+"""Names of prompts for queries; the first one that a model has is used."""
 
 
 class Encoder(Protocol):
-    """Encodes texts to vectors: a `tokkit.pipeline.SentenceEncoder`, or a class of your own."""
+    """Encodes texts to vectors: a `tokkit.pipeline.SentenceEncoder`, or your own class."""
 
     @property
     def dimension(self) -> int:
-        """Columns of a vector."""
+        """Number of dimensions of a vector."""
 
     @property
     def max_length(self) -> int:
-        """Maximum tokens of a text, special tokens included."""
+        """Maximum tokens of a text, including special tokens."""
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -47,13 +47,15 @@ class Encoder(Protocol):
         """Return a fingerprint, equal for equal models."""
 
     def encode(self, sentences: Sequence[str], *, normalize: bool = True, threads: int | None = None) -> NDArray[Any]:
-        """Return vectors (n, dimension), float32, of length 1."""
+        """Return unit vectors (n, dimension), float32."""
 
 
 def about(encoder: Encoder, model: str, *, tokens: int | None = None, overlap: int | None = None) -> About:
-    """Return an index's description of its vectors; by default chunks have the model's length and repeat an eighth.
+    """Return the description of vectors for an index.
 
-    OptionError for chunks that are longer than the model reads.
+    Chunks default to the model's maximum length and repeat an eighth.
+
+    OptionError for chunks that are longer than the model's maximum.
     """
     limit = encoder.max_length - len(encoder.tokenizer("", truncation=None, padding=None))
     if tokens is not None and tokens > limit:
@@ -66,13 +68,13 @@ def about(encoder: Encoder, model: str, *, tokens: int | None = None, overlap: i
 
 
 def check(encoder: Encoder, model: str, index: SearchIndex) -> None:
-    """Raise OptionError, with both, where another model made the vectors of an index."""
+    """Raise OptionError, which names both models, if another model made the vectors of an index."""
     own, fingerprints = index.about, (encoder.fingerprint(), encoder.tokenizer.fingerprint())
     index.check(About(model, *fingerprints, encoder.dimension, own.tokens, own.overlap))
 
 
 def encode_queries(encoder: Encoder, queries: Sequence[str], *, threads: int | None = None) -> NDArray[np.float32]:
-    """Return the vectors (q, dimension) of queries, after the model's prompt for them, if it has one."""
+    """Return the vectors (q, dimension) of queries, with the model's prompt for queries if it has one."""
     return _encode(encoder, queries, OF_QUERIES, threads)
 
 
@@ -89,9 +91,9 @@ def _encode(encoder: Encoder, texts: Sequence[str], prompts: Sequence[str], thre
 
 
 class Builder:
-    """Makes rows of texts, file by file: call `add` for each, then `rows`.
+    """Makes rows from texts, file by file: call `add` for each, then `rows`.
 
-    `progress` is called with the number of chunks that have been encoded.
+    `progress` is called with the number of encoded chunks.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class Builder:
         self._texts: list[bytes] = []
 
     def add(self, source: int, documents: Sequence[Document]) -> int:
-        """Add the texts of source number `source`; return the number of chunks they gave."""
+        """Add the texts of source number `source`; return the number of their chunks."""
         before = len(self._places)
         for document in documents:
             self._add(source, document)
@@ -117,7 +119,7 @@ class Builder:
 
     def _add(self, source: int, document: Document) -> None:
         text, size, tok = document.text, self._about, self._encoder.tokenizer
-        # Bytes and lines are counted on from chunk to chunk, back where they overlap: a long text is read through once.
+        # Bytes and lines are counted from chunk to chunk, backwards for overlaps, so a long text is scanned only once.
         at, offset, line = 0, document.offset, 1
         for part, start, _, _ in chunking.chunk(text, tok, tokens=size.tokens, overlap=size.overlap):
             between, sign = (text[at:start], 1) if start >= at else (text[start:at], -1)
@@ -138,7 +140,7 @@ class Builder:
                 self._progress(len(self._places))
 
     def rows(self) -> Rows:
-        """Return all rows, in the order in which their texts were given."""
+        """Return all rows, in the order of their texts."""
         self._encode()
         if not self._places:
             return empty_rows(self._about.dimension)

@@ -28,10 +28,10 @@ from tokkit.search.sources import Skipped
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How files are read and cut.
+    """Options of reading and cutting files.
 
-    A passage has `tokens` at most (None: what the model reads), of which the next one repeats `overlap` (None: an
-    eighth). `field` is that of the records of .jsonl files; `input_errors` is as in `tokkit.corpus`.
+    A passage has at most `tokens` tokens (None: the model's maximum), of which the next one repeats `overlap` (None: an
+    eighth). `field` is the field of .jsonl records with the text; `input_errors` is as in `tokkit.corpus`.
     """
 
     tokens: int | None = None
@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """An index that was made or added to: how many passages and files are new, how many files were as they are."""
+    """The result of embedding: the index, the numbers of new passages and files, and of unchanged files."""
 
     index: SearchIndex
     passages: int
@@ -53,7 +53,7 @@ class Outcome:
 
 
 class Embedding:
-    """Files to embed, and the index to write; created before a model is loaded, so that errors are raised at once.
+    """Files to embed, and the index to write; it is made before a model is loaded, so that errors are raised at once.
 
     `append` adds to an existing index (`old`): unchanged files are skipped, changed ones replaced. `overwrite` replaces
     an index. Raises CorpusError for a missing path, FileExistsError and FormatError for a folder that cannot be an
@@ -66,7 +66,7 @@ class Embedding:
         if isinstance(paths, (str, os.PathLike)):
             raise TypeError(f"paths is one {type(paths).__name__}; it must be a list of paths: [path]")
         if append and overwrite:
-            raise OptionError("append adds to an index, and overwrite replaces it: give one of them")
+            raise OptionError("append adds to an index, overwrite replaces it; give only one of them")
         self._paths, self._folder, self._overwrite = [os.fspath(path) for path in paths], Path(folder), overwrite
         self.old = SearchIndex.open(folder) if append else None
         if not append:
@@ -83,10 +83,12 @@ class Embedding:
         options: Options | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Outcome:
-        """Read and encode all, and write the index; `model` is the path or name that it keeps of the encoder.
+        """Read and encode all texts, and write the index.
 
-        `progress` gets the number of passages done. OptionError if the index is another model's, CorpusError
-        if there is no file to read; what could not be read comes back as `skipped`.
+        `model` is the encoder's path or name, which the index stores.
+
+        `progress` gets the number of finished passages. OptionError if the index was made with another model,
+        CorpusError if there is no file to read; unreadable files are returned as `skipped`.
         """
         options = options or Options()
         about = self._about(encoder, model, options)
@@ -127,7 +129,7 @@ class Embedding:
     def _nothing(self, skipped: Sequence[Skipped]) -> str:
         where = ", ".join(map(input_name, self._paths))
         first = f"; {input_name(skipped[0].path)}: {skipped[0].reason}" if skipped else ""
-        return f"nothing to embed: there is no file in {where} that can be read{first}"
+        return f"nothing to embed: no file in {where} can be read{first}"
 
 
 def find(
@@ -141,10 +143,10 @@ def find(
     candidates: int | None = None,
     threads: int | None = None,
 ) -> list[list[Hit]]:
-    """Return the k passages nearest to each query, the best first; `ann` searches the graph (see ann.py).
+    """Return the k passages nearest to each query, the best first; with `ann`, by the graph (see ann.py).
 
-    With `rerank`, a cross-encoder, the nearest `candidates` passages (50, or k if that is more) are put in the order of
-    its scores, which the hits have then. OptionError if the index is another model's.
+    With `rerank`, a cross-encoder, the nearest `candidates` passages (50, or k if that is more) are sorted by its
+    scores, and the hits have these scores. OptionError if the index was made with another model.
     """
     if isinstance(queries, str):
         raise TypeError("queries is one str; it must be a list of str: [query]")

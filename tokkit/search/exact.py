@@ -1,8 +1,8 @@
-"""Exact search: for each query the k rows with the greatest products.
+"""Exact search: finds for each query the k rows with the highest dot products.
 
-Products in float32 (dots.h) tell which rows may be among the first k: those that the rounding of float32 can have
-moved by no more than its bound. They are computed again in float64, which decides. So the result depends neither on
-the instruction set nor on threads, and equal rows come in their order. benchmarks/bench_search.py times it.
+Products in float32 (dots.h) select the rows that may be among the first k, given the bound on float32's rounding error.
+These are computed again in float64, which decides. So the result depends neither on the instruction set nor on the
+number of threads, and equal rows keep their order. benchmarks/bench_search.py times it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from tokkit._core.nn import dots
 from tokkit.errors import OptionError, ShapeError
 
 BLOCK = 128
-"""Scores whose greatest one is looked at for a bound: 400,000 rows have 3,125."""
+"""Block of scores whose maximum is used for the bound: 400,000 rows have 3,125 blocks."""
 SCORES = 1 << 24
-"""Scores in memory at once, 64 MiB: so many queries go together."""
+"""Maximum number of scores in memory, 64 MiB; it limits the number of queries in a batch."""
 ROWS = 1 << 12
-"""Rows in float64 at once: 12 MiB of 384 columns."""
+"""Number of rows that are converted to float64 at a time: 12 MiB for 384 dimensions."""
 EPS = 2.0**-24
 SMALLEST_FLOAT32 = 2.0**-149
 
 
 class Nearest(NamedTuple):
-    """For each of q queries k rows, the best first: `rows` int64 and `scores` float64, both (q, k)."""
+    """The k best rows for each of q queries, the best first: `rows` int64 and `scores` float64, both (q, k)."""
 
     rows: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -42,13 +42,12 @@ def top_k(
     lengths: NDArray[np.float32] | None = None,
     threads: int | None = None,
 ) -> Nearest:
-    """Return the k rows of `vectors` (n, d) that have the greatest products with each of `queries` (q, d).
+    """Return the k rows of `vectors` (n, d) with the highest dot products with each of `queries` (q, d).
 
-    Of vectors of length 1 the product is the cosine. With `lengths` (n,), those of the rows, each product is divided by
-    its row's: for queries of length 1 that is the cosine, and rows of length 0 come last. If there are fewer than k
-    rows, all are returned; of equal scores the lower row comes first, and rows that hold NaN come last. `norm` is the
-    length of the longest row, if that is known. ShapeError for what does not fit, OptionError for a k below 1 or
-    queries that are not finite.
+    For unit vectors, the product is the cosine. With `lengths` (n,), the norms of the rows, each product is divided by
+    its row's norm: for unit queries this is the cosine, and rows of norm 0 come last. If there are fewer than k rows,
+    all are returned; ties go to the lower row, and rows with NaN come last. `norm` is the maximum norm of the rows, if
+    known. ShapeError if shapes do not match, OptionError for k below 1 or queries that are not finite.
 
     >>> found = top_k(np.eye(3, dtype=np.float32), [[0.1, 0.7, 0.2]], 2)
     >>> found.rows.tolist(), found.scores.round(2).tolist()
@@ -72,7 +71,7 @@ def top_k(
         if lengths.shape != (n,):
             raise ShapeError(f"lengths have shape {lengths.shape}; there are {n} rows")
         usable, beyond = lengths > 0, np.isinf(lengths)
-        # What is divided by its length is 1 long but for the rounding of that; float32 keeps no more of tiny rows.
+        # A normalized row has length 1 up to rounding; for tiny rows, float32 has no more precision.
         longest = 1 + 4 * EPS
         tiny = 1 / float(np.minimum.reduce(lengths, where=usable, initial=1.0))
     else:
@@ -99,7 +98,7 @@ def top_k(
 
 
 def largest_norm(vectors: NDArray[np.float32]) -> float:
-    """Return the length of the longest row without NaN, 0 for none; rounded up, as a bound must be."""
+    """Return the maximum norm of rows without NaN (0 without rows), rounded up, because it is used as a bound."""
     squares = 0.0
     for first in range(0, len(vectors), ROWS):
         some = vectors[first : first + ROWS].astype(np.float64)
@@ -110,15 +109,15 @@ def largest_norm(vectors: NDArray[np.float32]) -> float:
 def best_of(
     vectors: NDArray[np.float32], query: NDArray[np.float32], rows: NDArray[np.int64], k: int, *, cosine: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the best k of some rows, in rising order, and their scores: by float64, of equal ones the lower row.
+    """Return the best k of some ascending rows, and their scores, in float64; ties go to the lower row.
 
-    `cosine` divides each product by the length of its row.
+    `cosine` divides each product by the norm of its row.
     """
     by = query.astype(np.float64)
     scores = np.empty(len(rows))
     for first in range(0, len(rows), ROWS):
         some = rows[first : first + ROWS]
-        # A product in the order of the columns for each row alone: equal rows have equal scores.
+        # Each row's product is summed in the order of the columns, so equal rows have equal scores.
         wide = vectors[some].astype(np.float64)
         scores[first : first + ROWS] = (wide * by).sum(axis=1)
         if cosine:
@@ -129,9 +128,9 @@ def best_of(
 
 
 def _rounding(query: NDArray[np.float32], longest: float, tiny: float = 1.0) -> float:
-    """Return how far a float32 product may be from the real one: Higham, Accuracy and Stability (2002), (3.5).
+    """Return the maximum error of a float32 product: Higham, Accuracy and Stability (2002), (3.5).
 
-    `tiny` is what a product is multiplied by at most. Two more roundings are those of a division and its divisor.
+    `tiny` is the maximum factor of a product. Two additional roundings are those of a division and its divisor.
     """
     d = len(query)
     norm = float(np.sqrt((query.astype(np.float64) ** 2).sum()))
@@ -139,19 +138,19 @@ def _rounding(query: NDArray[np.float32], longest: float, tiny: float = 1.0) -> 
 
 
 def _possible(scores: NDArray[np.float32], k: int, rounding: float) -> NDArray[np.int64]:
-    """Return the rows that may be among the first k, in rising order."""
+    """Return the rows that may be among the first k, in ascending order."""
     n, blocks = len(scores), len(scores) // BLOCK
     if k >= n:
         return np.arange(n)
     if blocks >= k:
-        # The k-th of the greatest of all blocks: at least k rows are no worse, and hardly more.
+        # The k-th highest maximum of all blocks: at least k rows, and not many more, have such a score.
         tops = scores[: blocks * BLOCK].reshape(blocks, BLOCK).max(axis=1)
         lowest = np.partition(tops, blocks - k)[blocks - k]
     else:
         lowest = np.partition(scores, n - k)[n - k]
     bound = float(lowest) - 2 * rounding
-    if not np.isfinite(bound):  # products beyond float32, or a norm that is
+    if not np.isfinite(bound):  # products or a norm that overflow float32
         return np.arange(n)
     found = np.flatnonzero(scores >= np.nextafter(np.float32(bound), np.float32(-np.inf)))
-    # A block whose top is NaN counted, and its rows may all be below.
+    # A block with the maximum NaN was counted, although all its rows may be below.
     return found if len(found) >= k else np.arange(n)

@@ -1,8 +1,8 @@
 """`SearchIndex`: vectors and passages in a folder on disk, replaced as a whole by each write.
 
-The folder holds index.json, which says whose vectors these are, and the .safetensors file that it names: a row of
-`vectors` for each passage, the place of the passage in its file, and its text. A change writes a new file beside the
-old one and then replaces index.json: a reader, or an interrupted writer, has either the old index or the new one.
+The folder has index.json, which describes the vectors, and the .safetensors file that it names, with a row of `vectors`
+for each passage, its position in its file, and its text. A change writes a new file next to the old one and then
+replaces index.json, so that readers always see either the old or the new index, even after an interrupted write.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _DATA = re.compile(r"vectors-([0-9]{1,9})\.safetensors")
 _OURS = re.compile(r"vectors-([0-9]{1,9})\.(?:safetensors|usearch)")
 MEANWHILE = "has been changed by another program meanwhile; try again"
 COLUMNS = {"source": "U32", "record": "I64", "line": "I64", "spans": "I64", "text_ends": "I64"}
-"""The other tensors and their types: one entry for each row, two for each row of spans."""
+"""The other tensors and their dtypes: one entry per row, two for spans."""
 
 
 class Hit(NamedTuple):
-    """A passage that was found: its score, its file, its place in the file, and its text.
+    """A search result: score, file, position in the file, and text of a passage.
 
-    `record` is the number of the record in a .jsonl file, and 0 in other files. `line`, which counts from 1, and
-    `span`, (start, end) in bytes of UTF-8, are places in the text of the record, or in the file.
+    `record` is the number of the record in a .jsonl file, and 0 in other files. `line` (from 1) and `span`, (start,
+    end) in bytes of UTF-8, are positions in the text of the record, or in the file.
     """
 
     score: float
@@ -52,20 +52,20 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """How the vectors of an index were made; rows that are added, and queries, must be made alike (`check`)."""
+    """How the vectors of an index were made; new rows and queries must be made in the same way (see `check`)."""
 
     model: str
-    """The path or name the model was loaded by."""
+    """The path or name from which the model was loaded."""
     model_fingerprint: str
     tokenizer_fingerprint: str
     dimension: int
     tokens: int
-    """The maximum number of tokens of a chunk; below it, how many of them the next chunk repeats at most."""
+    """The maximum number of tokens of a chunk, and of those that the next chunk repeats."""
     overlap: int
 
 
 class Rows(NamedTuple):
-    """Passages as columns with an entry for each, of the types of `COLUMNS`; `text` is all texts as UTF-8, in a row."""
+    """Passages as columns with one entry each, with the dtypes in `COLUMNS`; `text` is the joined UTF-8 of all texts."""
 
     vectors: NDArray[np.float32]
     source: NDArray[np.uint32]
@@ -103,14 +103,14 @@ class SearchIndex:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str]) -> SearchIndex:
-        """Read an index; its vectors are mapped, not read. FormatError says what is wrong in which file."""
+        """Open an index; its vectors are memory-mapped. FormatError names the file and what is wrong in it."""
         folder = Path(folder)
         if not folder.is_dir():
             if folder.exists():
-                raise FormatError(f"{files.show(folder)}: a file, where the folder of an index was expected")
-            raise FileNotFoundError(f"{files.show(folder)}: there is no such index")
+                raise FormatError(f"{files.show(folder)}: this is a file; an index is a folder")
+            raise FileNotFoundError(f"{files.show(folder)}: this index does not exist")
         if not (folder / INDEX).exists():
-            raise FormatError(f"{files.show(folder)}: no index: there is no {INDEX} in this folder")
+            raise FormatError(f"{files.show(folder)}: this folder is not an index: it has no {INDEX}")
         stamp = files.read_bytes(folder / INDEX)
         try:
             about, sources, data, norm, n = _read_about(stamp)
@@ -119,9 +119,9 @@ class SearchIndex:
         try:
             rows = _read_rows(folder / data, n, about.dimension, len(sources))
         except FileNotFoundError:
-            if files.read_bytes(folder / INDEX) != stamp:  # changed between the two
+            if files.read_bytes(folder / INDEX) != stamp:  # changed between the two reads
                 return cls.open(folder)
-            raise FormatError(f"{files.show(folder / data)}: missing, and {INDEX} names it") from None
+            raise FormatError(f"{files.show(folder / data)}: this file is missing, but {INDEX} names it") from None
         return cls(folder, about, sources, rows, norm, data, stamp)
 
     def __len__(self) -> int:
@@ -133,7 +133,7 @@ class SearchIndex:
         return self.folder / self._data
 
     def check(self, about: About) -> None:
-        """Raise OptionError if vectors of `about` cannot be compared with those of this index."""
+        """Raise OptionError if vectors described by `about` cannot be compared with those of this index."""
         mine, shown = self.about, files.show(self.folder)
         for name in ("model_fingerprint", "tokenizer_fingerprint", "dimension"):
             here, given = getattr(mine, name), getattr(about, name)
@@ -141,11 +141,11 @@ class SearchIndex:
                 what = name.replace("_fingerprint", "'s fingerprint")
                 raise OptionError(
                     f"{shown} was made with another model: its {what} is {here} ({mine.model}); "
-                    f"that of the model given is {given} ({about.model})"
+                    f"that of the given model is {given} ({about.model})"
                 )
 
     def nearest(self, queries: ArrayLike, k: int, *, threads: int | None = None) -> Nearest:
-        """Return rows and scores of the k passages nearest to each of `queries` (q, dimension): see `top_k`."""
+        """Return rows and scores of the k passages nearest to each of `queries` (q, dimension); see `top_k`."""
         return top_k(self.rows.vectors, queries, k, norm=self._norm, threads=threads)
 
     def hits(self, rows: Sequence[int], scores: Sequence[float]) -> list[Hit]:
@@ -160,10 +160,10 @@ class SearchIndex:
         return Hit(score, self._paths[int(r.source[row])], int(r.record[row]), int(r.line[row]), span, text)
 
     def with_rows(self, sources: Mapping[str, str], rows: Rows) -> SearchIndex:
-        """Add the rows of files, write the index in place of this one, and return it.
+        """Add the rows of files, write the result in place of this index, and return it.
 
-        `rows.source` is the number of an entry of `sources`. A file that the index has under the same path is replaced.
-        OptionError, and nothing is written, if the index on disk has changed since it was read.
+        `rows.source` is the index of an entry of `sources`. The rows of a file with the same path are replaced. If the
+        index on disk has changed since it was read, OptionError is raised and nothing is written.
         """
         gone = [number for number, path in enumerate(self._paths) if path in sources]
         paths = [path for path in self._paths if path not in sources]
@@ -188,7 +188,7 @@ def create(
 
 
 def check_place(folder: Path, *, overwrite: bool) -> None:
-    """Raise OSError if a new index cannot be written there, FormatError if index.json is not that of an index."""
+    """Raise OSError if a new index cannot be written here, FormatError if index.json does not belong to an index."""
     shown = files.show(folder)
     if not folder.exists():
         if not folder.absolute().parent.is_dir():
@@ -200,13 +200,15 @@ def check_place(folder: Path, *, overwrite: bool) -> None:
     if INDEX in names:
         if not overwrite:
             raise FileExistsError(f"{shown} exists")
-        SearchIndex.open(folder)  # so that no other program's index.json is overwritten
+        SearchIndex.open(folder)  # so that another program's index.json is not overwritten
     elif others := sorted(name for name in names if not _OURS.fullmatch(name) and not name.startswith(".tokkit-")):
-        raise FileExistsError(f"{shown} is a folder that holds other files ({files.show(others[0])}); name a new one")
+        raise FileExistsError(
+            f"{shown} is a folder with other files ({files.show(others[0])}); give the name of a new folder"
+        )
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the files of the index in a folder, all of which the next change may replace or remove."""
+    """Return the files of the index in a folder, which the next change may replace or remove."""
     names = os.listdir(folder) if folder.is_dir() else []
     return [folder / name for name in names if name == INDEX or _OURS.fullmatch(name)]
 
@@ -232,7 +234,7 @@ def _write(
         columns["text_ends"] = [part.text_ends + start for part, start in zip(parts, before, strict=False)]
         try:
             write_safetensors(data, columns, overwrite=False)
-        except FileExistsError:  # another program took the number in between: its file stays
+        except FileExistsError:  # another program has taken this number meanwhile; its file stays
             raise OptionError(f"{files.show(folder)} {MEANWHILE}") from None
         written = True
         if stamp != (files.read_bytes(folder / INDEX) if (folder / INDEX).exists() else b""):
@@ -247,9 +249,9 @@ def _write(
                 folder.rmdir()
         raise
     for name in os.listdir(folder):
-        # A higher number belongs to another program that is writing now, and has seen this one.
+        # A file with a higher number belongs to another program that is writing now.
         if (found := _OURS.fullmatch(name)) and int(found[1]) < number:
-            # Another program may still read it, and then some systems do not remove it; the next change tries again.
+            # Some systems cannot remove a file that another program still reads; the next change tries again.
             with contextlib.suppress(OSError):
                 (folder / name).unlink()
     return SearchIndex.open(folder)
@@ -258,15 +260,17 @@ def _write(
 def _read_about(data: bytes) -> tuple[About, dict[str, str], str, float, int]:
     whole = Section(loads(data), "")
     if whole.peek("format") != KIND:
-        raise FormatError(f"no index of tokkit: its format is {brief(whole.peek('format'))}; it must be {KIND!r}")
+        raise FormatError(
+            f"this is not an index of tokkit: its format is {brief(whole.peek('format'))}; it must be {KIND!r}"
+        )
     whole.take("format")
     whole.expect("version", VERSION, optional=False)
     name = whole.take("data", str)
     if not _DATA.fullmatch(name):
-        raise FormatError(f"data: a file of this folder, as vectors-1.safetensors, is needed, not {brief(name)}")
+        raise FormatError(f"data is {brief(name)}; it must be a file of this folder, such as vectors-1.safetensors")
     n, norm = whole.take("rows", int), float(whole.take("largest_norm", int, float))
     if n < 0 or not 0 <= norm < np.inf:
-        raise FormatError(f"rows and largest_norm cannot be {n} and {norm}")
+        raise FormatError(f"rows and largest_norm are {n} and {norm}; they must be numbers of at least 0")
     texts = (whole.take(key, str) for key in ("model", "model_fingerprint", "tokenizer_fingerprint"))
     counts = (whole.take(key, int) for key in ("dimension", "tokens", "overlap"))
     about = About(*texts, *counts)
@@ -292,18 +296,18 @@ def _read_rows(path: Path, n: int, dimension: int, n_sources: int) -> Rows:
             )
     text = tensors.get("text")
     if text is None or text.dtype != "U8" or len(text.shape) != 1:
-        raise FormatError(f"{files.show(path)}: there must be a tensor 'text' of U8 with one axis")
+        raise FormatError(f"{files.show(path)}: there must be a one-dimensional tensor 'text' of U8")
     rows = Rows(**{name: tensors[name].data for name in Rows._fields})
     ends = rows.text_ends
     if n and (
         rows.source.max() >= n_sources or ends[0] < 0 or (np.diff(ends) < 0).any() or ends[n - 1] != len(rows.text)
     ):
-        raise FormatError(f"{files.show(path)}: its rows refer to files or texts that are not there")
+        raise FormatError(f"{files.show(path)}: its rows refer to files or texts that do not exist")
     return rows
 
 
 def empty_rows(dimension: int) -> Rows:
-    """Return no rows."""
+    """Return rows without entries."""
     none = np.empty(0, dtype=np.int64)
     vectors, text = np.empty((0, dimension), dtype=np.float32), np.empty(0, dtype=np.uint8)
     return Rows(vectors, none.astype(np.uint32), none, none, none.reshape(0, 2), text, none)

@@ -1,4 +1,4 @@
-"""Search's second stage: the candidates that vectors find, in the order of a model that reads them with the query."""
+"""The second stage of search: reranks candidates with a model that reads each together with the query."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from tokkit.errors import OptionError
 from tokkit.search.index import Hit
 
 CANDIDATES = 50
-"""Passages put in order by default: of 128 tokens, 2 s for six layers on one thread (benchmarks/bench_rerank.py)."""
+"""Default number of candidates: at 128 tokens each, 2 s for six layers on one thread (benchmarks/bench_rerank.py)."""
 
 
 class Reranker(Protocol):
-    """Puts documents in order: a `tokkit.pipeline.CrossEncoder`, that of sentence-transformers, or one of your own."""
+    """Ranks documents: a CrossEncoder of `tokkit.pipeline` or sentence-transformers, or your own class."""
 
     def rank(self, query: str, documents: list[str], top_k: int | None = None) -> Sequence[Mapping[str, Any]]:
-        """Return "corpus_id" and "score" of the best `top_k` documents, the best first."""
+        """Return "corpus_id" and "score" of the `top_k` best documents, the best first."""
 
 
 def candidates_of(k: int, reranker: Reranker | None, candidates: int | None) -> int:
-    """Return how many passages the first stage has to find; OptionError for fewer than k, or without a second one."""
+    """Return the number of candidates for the first stage; OptionError for fewer than k, or without a reranker."""
     if candidates is not None and reranker is None:
-        raise OptionError(f"candidates is {candidates}, and nothing puts them in order; pass rerank= too")
+        raise OptionError(f"candidates is {candidates}, but there is no reranker; pass rerank= too")
     if candidates is not None and candidates < k:
-        raise OptionError(f"candidates is {candidates}; to return {k} passages, it must be at least {k}")
+        raise OptionError(f"candidates is {candidates}; it must be at least {k} to return {k} passages")
     return k if reranker is None else max(k, CANDIDATES) if candidates is None else candidates
 
 

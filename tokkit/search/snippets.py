@@ -1,4 +1,4 @@
-"""Finds the span of a passage to show for a query: one line with most of the query's words."""
+"""Makes a snippet of a passage for a query: one line with as many of the query's words as possible."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 from tokkit.escaping import visible
 
 WIDTH = 160
-"""Characters of a snippet: two lines of a terminal."""
+"""Maximum characters of a snippet: two lines of a terminal."""
 _WORD = re.compile(r"\w+")
 MIN_WORD = 4
-"""The fewest letters of a word of the query that is looked for: shorter ones say little about a text."""
+"""Minimum letters of a query word that is searched for; shorter words say little about a text."""
 
 
 def printable(text: str) -> str:
-    r"""Return text on one line, with single spaces for white space, and what a terminal would obey escaped.
+    r"""Return text on one line, with runs of white space as single spaces, and control characters escaped.
 
     >>> printable("a\n\tb \x1b[31m\ud800")
     'a b \\x1b[31m\\ud800'
@@ -38,7 +38,7 @@ def snippet(text: str, query: str = "", *, width: int = WIDTH) -> str:
         here = len({word for at, word in found[i:] if at < place + width // 2})
         if here > best:
             start, best = place, here
-    # A third of the width shows what precedes the first word.
+    # A third of the width is for the text before the first word.
     start = min(max(0, start - width // 3), len(line) - width + 2)
     if start > 0:
         start = line.find(" ", start) + 1 or start

@@ -1,4 +1,4 @@
-"""Reads the texts of files and folders, and lists what was left out and why."""
+"""Reads the texts of files and folders, and lists skipped files with reasons."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tokkit.errors import CorpusError
 from tokkit.formats.files import KINDS
 
 SNIFFED = 1 << 13
-"""Bytes at the start of a block that are searched for a NUL: nearly every binary file has one, and no text."""
+"""Bytes at the start of a block that are searched for NUL, which nearly all binary files have and texts do not."""
 
 
 class Document(NamedTuple):
-    """One text: a record of a .jsonl file, `record` being its number from 1; or a whole file, with `record` 0.
+    """One text: a record of a .jsonl file, with its number `record` from 1; or a whole file, with `record` 0.
 
-    `offset` is where the text of a file begins in it, in bytes: after a byte-order mark.
+    `offset` is the start of the text in the file, in bytes: after a byte-order mark.
     """
 
     text: str
@@ -45,10 +45,10 @@ class Skipped(NamedTuple):
 
 
 def find(paths: Sequence[str], *, leave_out: str | None = None) -> Iterator[str | Skipped]:
-    """Yield the files that paths, globs and folders name, each once; those of a folder sorted, without hidden ones.
+    """Yield the files that paths, globs and folders name, without repeats; in folders sorted, without hidden files.
 
-    Folders that are symbolic links are not entered, and neither is `leave_out`, the folder of the index itself. An
-    entry of a folder that is not a regular file is yielded as `Skipped`. CorpusError for a path that does not exist.
+    Symbolic links to folders are not followed, and `leave_out`, the folder of the index itself, is skipped. An entry of
+    a folder that is not a regular file is yielded as `Skipped`. CorpusError for a path that does not exist.
     """
     seen: set[str] = set()
     avoided = None if leave_out is None else os.path.realpath(leave_out)
@@ -84,19 +84,20 @@ def _failed(error: OSError) -> Skipped:
 
 
 def _kind(path: str) -> Skipped | None:
-    """Return why an entry of a folder is not read, None if it is: opening a pipe would wait for its other end."""
+    """Return why an entry of a folder is not read (None if it is); opening a pipe would block."""
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
         return Skipped(path, error.strerror or "it cannot be read")
     kind = next((kind for is_kind, kind in KINDS if is_kind(mode)), None)
-    return None if stat.S_ISREG(mode) else Skipped(path, kind or "no regular file")
+    return None if stat.S_ISREG(mode) else Skipped(path, kind or "not a regular file")
 
 
 def read(path: str, field: str = "text", errors: InputErrors = "strict") -> Source | Skipped:
-    """Return the texts of a file, as `tokkit.corpus` reads them, or why it has none: binary, not UTF-8, unreadable.
+    """Return the texts of a file, as read by `tokkit.corpus`, or the reason why it has none.
 
-    The texts are the field of each record of a .jsonl file, and any other file as a whole, decompressed.
+    Texts are a field of each record of a .jsonl file, or another file as a whole, decompressed. Reasons are: binary,
+    not UTF-8, or unreadable.
     """
     digest = hashlib.sha256()
     documents: list[Document] = []
@@ -104,7 +105,7 @@ def read(path: str, field: str = "text", errors: InputErrors = "strict") -> Sour
     try:
         for block in corpus:
             if b"\0" in block.data[:SNIFFED] and block.unit != "item":
-                return Skipped(path, "binary: it holds the byte 0")
+                return Skipped(path, "binary: it contains the byte 0")
             for text in block.documents(errors):
                 record = len(documents) + 1 if block.unit == "item" else 0
                 documents.append(Document(text, record, block.offset if not record else 0))

@@ -1,4 +1,4 @@
-"""Pictures of what a model does: weights, vectors and tokens go in, pages, PNGs and lines for a terminal come out.
+"""Visualisation: shows tokens, weights and vectors as standalone pages, PNGs and lines for a terminal.
 
 Begin with tokens_page.py, attention_page.py and vectors_page.py; terminal.py colours tokens at a terminal, plots.py
 compares tokenizers.

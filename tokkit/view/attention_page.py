@@ -11,7 +11,7 @@ from tokkit.errors import ShapeError
 from tokkit.view.standalone import in_base64, standalone
 
 MAX_CELLS = 1 << 24
-"""Weights that one page holds: 2 bytes each, so 45 MB of HTML. More is a choice of layers and heads."""
+"""Maximum number of weights in a page: at 2 bytes each, 45 MB of HTML. For more, choose layers and heads."""
 
 BODY = """
 <form>
@@ -33,7 +33,7 @@ BODY = """
 
 
 def planes(weights: ArrayLike, tokens: Sequence[str], key_tokens: Sequence[str] | None) -> NDArray[np.float64]:
-    """Return weights as (layers, heads, T, S); an error if they do not fit their tokens."""
+    """Return weights as (layers, heads, T, S); ShapeError if they do not fit the tokens."""
     made = np.asarray(weights, dtype=np.float64)
     if not 2 <= made.ndim <= 4:
         raise ShapeError(
@@ -46,7 +46,9 @@ def planes(weights: ArrayLike, tokens: Sequence[str], key_tokens: Sequence[str] 
                 raise TypeError(f"{name}[{i}] is {type(token).__name__}, not str; give the tokens' texts")
     counts = len(tokens), len(tokens if key_tokens is None else key_tokens)
     if made.shape[2:] != counts:
-        raise ShapeError(f"weights have shape {made.shape}, with {counts[0]} tokens looking at {counts[1]}")
+        raise ShapeError(
+            f"weights have shape {made.shape}, but there are {counts[0]} query tokens and {counts[1]} key tokens"
+        )
     if not made.size:
         raise ShapeError(f"weights have shape {made.shape}; there is nothing to draw")
     if not np.isfinite(made).all() or made.min() < 0:
@@ -61,7 +63,7 @@ def attention_html(
     key_tokens: Sequence[str] | None = None,
     title: str = "Attention",
 ) -> str:
-    """Return a page that shows weights (layers, heads, T, S): tokens on both axes, a layer and a head at a time.
+    """Return a page that shows attention weights (layers, heads, T, S), one layer and head at a time.
 
     The first axis, or the first two, may be missing. `tokens` (T) attend to `key_tokens` (S), the same ones if None.
     Pointing at a square, or moving with the arrow keys, shows its weight. The mean of a layer's heads can be chosen

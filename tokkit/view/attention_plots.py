@@ -14,7 +14,7 @@ from tokkit.view.attention_page import planes
 from tokkit.view.figures import literal, new_figure, shown, write_png
 
 MAX_NAMED = 40
-"""The most tokens that label an axis; more would not be legible."""
+"""Maximum number of token labels on an axis; more would not be legible."""
 
 
 def attention_png(
@@ -27,7 +27,8 @@ def attention_png(
 ) -> Path:
     """Draw weights (layers, heads, T, S), a row of maps for each layer, and return the path of the PNG.
 
-    Layers, or layers and heads, may be missing. Rows look, columns are looked at; all maps have one scale.
+    The axes for layers, or for layers and heads, may be missing. Rows are query tokens, columns key tokens; all maps
+    have the same scale.
     """
     made = planes(weights, tokens, key_tokens)
     layers, heads, n_rows, n_columns = made.shape

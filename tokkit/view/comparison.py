@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How one tokenizer cuts one text: tokens, those for each word, bytes in each token.
+    """The counts of one tokenizer on one text: tokens, tokens per word, bytes per token.
 
-    `compression` is how many tokens the first tokenizer needs for one of these. Words are separated by white space. A
+    `compression` is the first tokenizer's number of tokens divided by this one's. Words are separated by white space. A
     rate is NaN if there is nothing to divide by.
     """
 
@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Counts of texts by several tokenizers: a row for each text and tokenizer. A notebook shows it as a table."""
+    """Counts of several tokenizers, with a row for each text and tokenizer. A notebook shows them as a table."""
 
     rows: list[Row]
     _repr_html_ = lazy.notebook_html
@@ -49,15 +49,16 @@ class Comparison:
 
 
 def cells_of(row: Row) -> tuple[str, ...]:
-    """Return a row as texts; what cannot be divided is a dash."""
+    """Return the cells of a row as text; NaN is a dash."""
     rates = (row.tokens_per_word, row.bytes_per_token, row.compression)
     return row.text, row.tokenizer, f"{row.tokens:,}", *("-" if rate != rate else f"{rate:.3f}" for rate in rates)
 
 
 def compare(toks: Mapping[str, Tokenizer], texts: str | Mapping[str, str]) -> Comparison:
-    """Return how tokenizers, given by their names, cut a text or several named ones, languages for example.
+    """Compare tokenizers, given by name, on a text or on several named ones, for example languages.
 
-    Texts of special tokens count as text, and none are added. OptionError if there is no tokenizer or no text.
+    Special tokens in a text count as ordinary text, and none are added. OptionError if there is no tokenizer or no
+    text.
 
     >>> import tokkit
     >>> toks = {name: tokkit.train({"low": 9, "er": 5}, model=name, vocab_size=n) for name, n in
@@ -69,7 +70,9 @@ def compare(toks: Mapping[str, Tokenizer], texts: str | Mapping[str, str]) -> Co
     """
     named = {"text": texts} if isinstance(texts, str) else dict(texts)
     if not toks or not named:
-        raise OptionError(f"{len(toks)} tokenizers and {len(named)} texts are given; there must be one of each")
+        raise OptionError(
+            f"{len(toks)} tokenizers and {len(named)} texts were given; there must be at least one of each"
+        )
     rows = []
     for name, text in named.items():
         n_bytes, n_words, first = len(text.encode("utf-8", "replace")), len(text.split()), 0

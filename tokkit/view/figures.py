@@ -20,7 +20,7 @@ DOTS_PER_INCH = 120
 
 
 def new_figure(width: float, height: float, layout: Literal["constrained"] | None = "constrained") -> Any:
-    """Return a figure of so many inches, with a canvas; OptionError if matplotlib is missing."""
+    """Return a figure of this size in inches, with a canvas; OptionError if matplotlib is missing."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ def write_png(figure: Any, path: str | os.PathLike[str]) -> Path:
 
 @contextlib.contextmanager
 def glyphs_told_once() -> Iterator[None]:
-    """Log how many characters the font lacks, where matplotlib warns of each by itself, and more than once."""
+    """Log once how many characters the font lacks; matplotlib would warn repeatedly about each."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", message="Glyph ")
         yield
@@ -59,11 +59,11 @@ def glyphs_told_once() -> Iterator[None]:
 
 
 def shown(token: str) -> str:
-    """Return a token as a label: 16 characters at most, white space visible, control characters escaped."""
+    """Return a token as a label: at most 16 characters, white space visible, control characters escaped."""
     clear = visible(token.replace("\n", "↵").replace("\t", "⇥").replace(" ", "␣"))
     return literal(clear if len(clear) <= 16 else clear[:15] + "…")
 
 
 def literal(text: str) -> str:
-    """Return a text in which "$" starts no formula of matplotlib's."""
+    """Return a text with "$" escaped, which would start a formula in matplotlib."""
     return text.replace("$", r"\$")

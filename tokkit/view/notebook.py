@@ -18,17 +18,17 @@ from tokkit.view.comparison import Comparison, cells_of
 from tokkit.view.tokens_page import encoding_html, framed
 
 MAX_TOKENS = 20_000
-"""Tokens of an encoding that a notebook shows: 1 MB of its file."""
+"""Maximum number of tokens of an encoding that a notebook shows: 1 MB of its file."""
 MAX_SPECIAL = 20
 MAX_WEIGHTS = 1 << 20
-"""Weights of an attention that a notebook shows: 3 MB of its file."""
+"""Maximum number of attention weights that a notebook shows: 3 MB of its file."""
 HEAD, LEFT = "style='text-align: left'", "style='text-align: left; overflow-wrap: anywhere'"
 NUMBER = "style='text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal'"
 
 
 @functools.singledispatch
 def shown(thing: Any) -> str:
-    """Return what a notebook shows of a thing, as HTML in which none of its texts acts."""
+    """Return the HTML that a notebook shows for an object; all texts in it are escaped."""
     return f"<pre>{html.escape(visible(repr(thing)))}</pre>"
 
 
@@ -84,7 +84,7 @@ def _(thing: Attention) -> str:
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]], n_left: int) -> str:
-    """Return a table whose first columns are texts and the others numbers; controls in texts are escaped."""
+    """Return an HTML table whose first columns are text and the others numbers; control characters are escaped."""
     titles = "".join(f"<th {HEAD}>{name}</th>" for name in head)
     lines = "".join(
         "<tr>" + "".join(

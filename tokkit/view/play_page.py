@@ -1,4 +1,4 @@
-"""Writes the page of `tokkit play`, which asks its own server for tokens and nobody else."""
+"""Writes the page of `tokkit play`, which sends requests only to its own server."""
 
 from __future__ import annotations
 
@@ -77,10 +77,10 @@ or a click says why.</output>
 
 
 def play_page(names: Sequence[str], shown: Sequence[str], *, body: int, prices: Mapping[str, Any] | None = None) -> str:
-    """Return the page: `names` are the tokenizers that there are, `shown` those that it begins with.
+    """Return the page: `names` are all tokenizers, `shown` those that are shown at first.
 
-    `body` is how many bytes the server takes. `prices` is {"currency": "USD", "models": {name: [price of a million
-    tokens, context or None]}}.
+    `body` is the maximum size of a request in bytes. `prices` is {"currency": "USD", "models": {name: [price per
+    million tokens, context or None]}}.
     """
     data = {"names": list(names), "shown": list(shown), "body": body, "prices": prices}
     return standalone("tokkit play", BODY, FILES, data, calls=True)

@@ -13,15 +13,15 @@ PANELS = (
     ("oov_rate", "words with an unknown part, %", 100.0),
     ("unused_rate", "tokens never used, %", 100.0),
 )
-"""The name of a measure, its label, and the factor that it is multiplied by."""
+"""(name of a measure, its label, its factor)."""
 INCHES = (10.0, 7.0)
 BAR_INCHES = 0.32
-"""Height of a bar."""
+"""Height of a bar in the panels of a benchmark."""
 DOTS_PER_INCH = 120
 
 
 def check() -> None:
-    """Raise OptionError if matplotlib is missing, before any work is done for the plot."""
+    """Raise OptionError if matplotlib is missing, before any work."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -31,7 +31,7 @@ def check() -> None:
 def sizes(rows: Iterable[Mapping[str, Any]], file: BinaryIO, *, title: str = "") -> None:
     """Write a PNG of four panels, the measures of `PANELS` over vocabulary size, a line for each model.
 
-    A row has "model", "vocab_size" and the measures, of which those that are None are left out.
+    A row has "model", "vocab_size" and the measures; a measure of None is left out.
     """
     check()
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -1,4 +1,4 @@
-"""Writes what a language model expects along a text as one standalone HTML page."""
+"""Writes a language model's predictions along a text as one standalone HTML page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tokkit.pipeline.causal_model import CausalModel
 
 MAX_TOKENS = 100_000
-"""Tokens that one page holds: 9 MB of HTML with 5 alternatives for each. More is a choice of a part of the text."""
+"""Maximum number of tokens in a page: 9 MB of HTML with 5 alternatives each. For more, choose a part of the text."""
 FILES = ("tokens.css", "predictions.css", "text.js", "tokens.js", "panes.js", "predictions.js")
 BODY = """
 <p id="about"></p>
@@ -39,12 +39,12 @@ def predictions_html(
     model: CausalModel, text: str, *, k: int = 5, window: int | None = None, stride: int | None = None,
     title: str = "Expected tokens", threads: int | None = None,
 ) -> str:  # fmt: skip
-    """Return a page on which the tokens of a text are coloured by how a model expected them.
+    """Return a page in which the tokens of a text are coloured by their probability under a model.
 
-    Colours are of -log2 p, of the rank, or of the entropy before the token. Pointing at a token, or moving with the
-    arrow keys, shows its probability and the k tokens that the model thought most probable there; at first those after
-    the text. `window` and `stride` are those of `tokkit.pipeline.perplexity.text_score`. The page loads nothing, and no
-    token acts in it. OptionError for a text without tokens, or of more than 100,000.
+    Colours show -log2 p, the rank, or the entropy before the token. Pointing at a token, or moving with the arrow keys,
+    shows its probability and the k most probable tokens there; at first, those after the text. `window` and `stride`
+    are those of `tokkit.pipeline.perplexity.text_score`. The page loads nothing, and tokens in it are escaped.
+    OptionError for a text without tokens, or with more than 100,000.
 
     <!-- model = tokkit.pipeline.load("gpt2"); predictions_html(model, "The sky is blue.") -->
     """

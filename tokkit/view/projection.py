@@ -13,7 +13,7 @@ from tokkit import nn
 from tokkit.errors import OptionError, ShapeError, VocabError
 
 MAX_WORDS = 20_000
-"""The most words of one drawing: headless Chromium, without a GPU, paints 15,000 in 0.1 s."""
+"""Maximum number of words in a drawing: Chromium without a GPU paints 15,000 in 0.1 s."""
 MIN_TSNE = 4
 PERPLEXITY = 30.0
 WORDS_OF_A_THREAD = 1000
@@ -23,7 +23,7 @@ METHODS: tuple[Method, ...] = ("pca", "tsne")
 
 @dataclass(frozen=True)
 class Drawn:
-    """The words of a drawing, their rows in all vectors, and where they are drawn: points (n, 2)."""
+    """The words of a drawing, their rows among all vectors, and their points (n, 2)."""
 
     words: list[str]
     rows: NDArray[np.int64]
@@ -32,13 +32,13 @@ class Drawn:
 
 
 def project(vectors: ArrayLike, method: Method = "pca", *, seed: int = 0) -> NDArray[np.float64]:
-    """Return points (n, 2) for vectors (n, d), such that neighbours tend to stay neighbours.
+    """Project vectors (n, d) to points (n, 2), such that neighbours tend to stay neighbours.
 
-    "pca" keeps the two directions in which the vectors vary most (Pearson 1901): the first is across, and the sign of
-    each is chosen so that its largest part is positive. "tsne" keeps who is near to whom, by cosine, and says nothing
-    about distances between clusters (van der Maaten and Hinton 2008); it needs scikit-learn: pip install
-    'pytokkit[plot]'. `seed` is of "tsne". ShapeError for what is not (n, d) or not finite, OptionError for another
-    method, or for fewer than 4 vectors with "tsne".
+    "pca" keeps the two directions with the largest variance (Pearson 1901): the first is the horizontal axis, and signs
+    are chosen so that each direction's largest component is positive. "tsne" keeps neighbourhoods by cosine, while
+    distances between clusters have no meaning (van der Maaten and Hinton 2008); it needs scikit-learn: pip install
+    'pytokkit[plot]'. `seed` applies to "tsne". ShapeError if vectors are not (n, d) or not finite, OptionError for an
+    unknown method, or for fewer than 4 vectors with "tsne".
 
     >>> project([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])[:, 0].round(6).tolist()
     [-5.0, 0.0, 5.0]
@@ -56,7 +56,7 @@ def project(vectors: ArrayLike, method: Method = "pca", *, seed: int = 0) -> NDA
 
 
 def check(method: str) -> None:
-    """Raise OptionError now, before any work, if a method's package is missing."""
+    """Raise OptionError if a method's package is missing, before any work."""
     if method == "tsne":
         try:
             import sklearn.manifold  # noqa: F401
@@ -66,7 +66,7 @@ def check(method: str) -> None:
 
 def _pca(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     centred = vectors - vectors.mean(axis=0)
-    # Scaled, so that no square is infinite.
+    # Scaled, so that no square overflows.
     largest = float(np.abs(centred).max()) or 1.0
     sides, values, axes = np.linalg.svd(centred / largest, full_matrices=False)
     points = np.zeros((len(vectors), 2))
@@ -79,7 +79,7 @@ def _pca(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 def _tsne(vectors: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     check("tsne")
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits  # which scikit-learn needs
+    from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
     n = len(vectors)
     if n < MIN_TSNE:
@@ -87,7 +87,7 @@ def _tsne(vectors: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     start = _pca(vectors)
     start *= 1e-4 / (start[:, 0].std() or 1.0)
     made = TSNE(perplexity=min(PERPLEXITY, (n - 1) / 3), metric="cosine", init=start, random_state=seed)
-    # Threads wait for one another a thousand times: for few vectors that takes longer than the work.
+    # Threads synchronize a thousand times, which takes longer than the work for few vectors.
     with threadpool_limits(min(nn.current_threads(), 1 + n // WORDS_OF_A_THREAD)):
         return np.asarray(made.fit_transform(vectors), dtype=np.float64)
 
@@ -95,9 +95,9 @@ def _tsne(vectors: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
 def drawn(
     keys: Sequence[str], vectors: NDArray[np.generic], words: Sequence[str] | None, method: Method, seed: int
 ) -> Drawn:
-    """Return the words that are drawn, each once, and where; errors for what does not fit.
+    """Return the words to draw, without repeats, and their points; ShapeError, VocabError or OptionError.
 
-    `words` are some of the keys; all if None. A key that occurs twice is its first vector.
+    `words` are some of the keys; None means all. If a key occurs twice, its first vector counts.
     """
     if vectors.ndim != 2 or len(keys) != len(vectors):
         raise ShapeError(f"vectors have shape {vectors.shape}, with {len(keys)} keys; they must be (keys, dimensions)")
@@ -120,11 +120,11 @@ def drawn(
 
 
 def _about(n_keys: int, vectors: NDArray[np.generic], points: NDArray[np.float64], method: Method) -> str:
-    """Return what a drawing shows, as a sentence."""
+    """Return a sentence that describes a drawing."""
     n, d = vectors.shape
     some = f"{n:,} words" if n == n_keys else f"{n:,} of {n_keys:,} words"
     if method == "tsne":
-        return f"t-SNE of {some}, {d} dimensions: who is near to whom counts, distances between clusters do not."
+        return f"t-SNE of {some}, {d} dimensions: neighbours are meaningful, distances between clusters are not."
     total = float(vectors.astype(np.float64).var(axis=0).sum())
     across, down = (100 * float(part) / (total or 1.0) for part in points.var(axis=0))
     return f"PCA of {some}, {d} dimensions: {across:.0f} % of the variance across, {down:.0f} % up."

@@ -1,4 +1,4 @@
-"""Says why a word has its tokens: merges of BPE, paths of Unigram, matches of WordPiece, and the stages before."""
+"""Explains the tokens of a word: merges of BPE, paths of Unigram, matches of WordPiece, and the stages before."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 N_PATHS = 8
 UNKNOWN_PENALTY = 10.0
-"""An unknown character scores so much below the least token, in SentencePiece and tokenizers."""
+"""Score of an unknown character, relative to the lowest score of a token, in SentencePiece and tokenizers."""
 Tree = dict[str, Any]
-"""A symbol: its text, and if it was merged the number of the step, its rank and its two parts."""
+"""A symbol: its text and, if it was merged, the number of the step, its rank and its two parts."""
 
 
 def why(tok: Tokenizer, word: str, *, temperature: float = 1.0, merges: Merges | None = None) -> dict[str, Any]:
-    """Return why a word, or another short text, has its tokens: an object for pages and JSON.
+    """Explain the tokens of a word, or another short text, as an object for pages and JSON.
 
-    "stages" is the text after each stage before the model, "tokens" what comes out. "kind" is "bpe", "unigram",
-    "wordpiece" or "" for models that only look up; "words" has for each pretoken what the model did: the steps and the
-    tree of merges; the best paths with their scores and probabilities at the `temperature`, and the pieces that there
-    are; the matches that were tried. `merges`, which take a moment to make, may be given for many words.
-    Time is quadratic in the word's length. OptionError for a temperature that is not above 0.
+    "stages" has the text after each stage before the model, "tokens" the result. "kind" is "bpe", "unigram",
+    "wordpiece" or "" for models that only look up. "words" has the model's work for each pretoken: for BPE the steps
+    and trees of merges; for Unigram the best paths with scores and probabilities at the `temperature`, and all
+    candidate pieces; for WordPiece the matches that were tried. `merges` can be passed for many words, because making
+    them takes a moment. Time is quadratic in the word's length. OptionError for a temperature that is not above 0.
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)
@@ -71,11 +71,11 @@ def spelt(token: bytes) -> str:
 
 
 def merges_of(symbols: Sequence[bytes], steps: Sequence[Any]) -> dict[str, Any]:
-    """Return the steps of merging, and the trees that they made: one for each token."""
+    """Return the merge steps and the resulting trees, one for each token."""
     row: list[tuple[bytes, Tree]] = [(symbol, {"text": spelt(symbol)}) for symbol in symbols]
     told = []
     for number, step in enumerate(steps):
-        # What the merge left tells where it was: there may be equal pairs.
+        # Equal pairs may occur several times; the symbols after the merge show which one was merged.
         at = next(
             i
             for i, (a, b) in enumerate(itertools.pairwise(symbol for symbol, _ in row))
@@ -99,7 +99,7 @@ def _fits(after: Sequence[bytes], row: Sequence[tuple[bytes, Tree]], at: int) ->
 
 
 def _scored_merges(model: SentencePieceModel, text: str) -> dict[str, Any]:
-    """Follow SentencePiece's BPE: of neighbours that make a piece, the one with the greatest score merges."""
+    """Follow SentencePiece's BPE: among adjacent pairs that form a piece, the one with the highest score merges."""
     row: list[Tree] = [{"text": visible(c)} for c in text]
     raw = list(text)
     told: list[dict[str, Any]] = []
@@ -130,13 +130,13 @@ def _usable(model: SentencePieceModel) -> Callable[[int], bool]:
 
 
 def _paths(tok: Tokenizer, text: str, temperature: float) -> dict[str, Any]:
-    """Return the pieces that a text may be cut into, and the best ways to do so."""
+    """Return the candidate pieces of a text, and its best segmentations."""
     pieces = _edges(tok, text)
     n = len(text)
     ends: list[list[tuple[int, int, float]]] = [[] for _ in range(n + 1)]
     for number, (start, end, _, score) in enumerate(pieces):
         ends[end].append((number, start, score))
-    # The best ways to each place, as (score, piece, number of the way before it).
+    # The best paths to each position, as (score, piece, index of the path before it).
     ways: list[list[tuple[float, int, int]]] = [[] for _ in range(n + 1)]
     ways[0] = [(0.0, -1, -1)]
     total = np.full(n + 1, -np.inf)
@@ -167,7 +167,7 @@ def _paths(tok: Tokenizer, text: str, temperature: float) -> dict[str, Any]:
 
 
 def _edges(tok: Tokenizer, text: str) -> list[tuple[int, int, int | None, float]]:
-    """Return (start, end, id, score) of all tokens in a text; a character without one has no id."""
+    """Return (start, end, id, score) of all tokens in a text; for a character without a token, the id is None."""
     model: Any = tok.definition.model
     vocab = tok.vocab
     if isinstance(model, SentencePieceModel):
@@ -175,7 +175,7 @@ def _edges(tok: Tokenizer, text: str) -> list[tuple[int, int, int | None, float]
         least = float(model.scores[model.types == NORMAL].min())
 
         def score_of(id_: int, length: int) -> float:
-            # SentencePiece: what users define wins over all that it covers.
+            # SentencePiece: a user-defined symbol excludes all other pieces inside it.
             return length * longest - 0.1 if model.types[id_] == USER_DEFINED else float(model.scores[id_])
     else:
         own = {model.unk_id, *tok.special_tokens.values()}
@@ -205,7 +205,7 @@ def _edges(tok: Tokenizer, text: str) -> list[tuple[int, int, int | None, float]
 
 
 def _matches(tok: Tokenizer, model: WordPiece, word: str) -> dict[str, Any]:
-    """Return which tokens were looked for, from each place the longest first, until one was there."""
+    """Return the candidates that were looked up at each position, the longest first, until one was found."""
     rounds: list[dict[str, Any]] = []
     start, n = 0, len(word)
     if n > model.max_input_chars_per_word:

@@ -11,7 +11,7 @@ from tokkit.errors import ShapeError
 from tokkit.view.standalone import in_base64, standalone
 
 MAX_LABELS = 2000
-"""Rows of a matrix that one page holds: 11 MB of HTML. More is a choice of texts."""
+"""Maximum number of rows of a matrix in a page: 11 MB of HTML. For more, choose some texts."""
 PAIRS = 30
 LONGEST_LABEL = 24
 BODY = """
@@ -32,7 +32,7 @@ BODY = """
 
 
 def similarity_html(matrix: ArrayLike, labels: Sequence[str], *, title: str = "Similarity") -> str:
-    """Return a page that shows a symmetric matrix (n, n) of similarities from -1 to 1, cosines mostly, of n labels.
+    """Return a page that shows a symmetric matrix (n, n) of similarities from -1 to 1, such as cosines, of n labels.
 
     Pointing at a square, or moving with the arrow keys, shows its value and its labels. Rows are in the given order, or
     in one that puts similar rows next to each other; the most similar pairs are listed. The page holds all it needs and
@@ -72,8 +72,8 @@ def similarity_html(matrix: ArrayLike, labels: Sequence[str], *, title: str = "S
 def seriated(matrix: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return an order of rows in which similar ones are near one another.
 
-    It is that of the eigenvector of the least eigenvalue but one of the Laplacian of (1 + similarity) / 2: Atkins,
-    Boman and Hendrickson, A Spectral Algorithm for Seriation (1998). O(n³).
+    Rows are sorted by the eigenvector of the second smallest eigenvalue of the Laplacian of (1 + similarity) / 2:
+    Atkins, Boman and Hendrickson, A Spectral Algorithm for Seriation (1998). O(n³).
 
     >>> seriated(np.array([[1.0, 0.1, 0.9], [0.1, 1.0, 0.2], [0.9, 0.2, 1.0]])).tolist()
     [0, 2, 1]

@@ -12,13 +12,13 @@ from tokkit.errors import ShapeError
 from tokkit.view import plots
 
 MAX_NAMED = 40
-"""The most texts that label the axes, as more would not be legible; cells show numbers for up to 12 texts."""
+"""Maximum number of labels on the axes, and of texts for which cells show numbers; more would not be legible."""
 MAX_NUMBERED = 12
 DOTS_PER_INCH = 120
 
 
 def check() -> None:
-    """Raise OptionError if matplotlib is missing, before any work is done for the picture."""
+    """Raise OptionError if matplotlib is missing, before any work."""
     plots.check()
 
 
@@ -35,7 +35,7 @@ def draw(matrix: ArrayLike, texts: Sequence[str], file: BinaryIO, *, title: str 
     side = min(14.0, 3.0 + 0.4 * n)
     figure = Figure(figsize=(side + 4, side), dpi=DOTS_PER_INCH, layout="constrained")
     axis = figure.subplots()
-    # The scale of all cosines, not only of these, so that two pictures can be compared.
+    # The full scale of cosines, so that two pictures can be compared.
     image = axis.imshow(made, cmap="RdBu_r", vmin=-1, vmax=1, interpolation="nearest")
     if n <= MAX_NAMED:
         axis.set_xticks(range(n), [str(i + 1) for i in range(n)])

@@ -13,7 +13,7 @@ MEASURES = (
     ("tokens_per_word", "Tokens per word", 1), ("oov_rate", "Words with an unknown part, %", 100),
     ("unused_rate", "Tokens that the text does not use, %", 100),
 )  # fmt: skip
-"""The name of a measure, its title, and what it is multiplied by."""
+"""(name of a measure, its title, its factor)."""
 FILES = ("tokens.css", "report.css", "sizes.css", "bars.js", "charts.js", "sizes.js")
 BODY = """
 <output id="readout" aria-live="polite">Point at a point of a line to read it.</output>
@@ -22,13 +22,14 @@ BODY = """
 
 
 def sizes_html(rows: Sequence[Mapping[str, Any]], *, title: str = "Models and vocabulary sizes") -> str:
-    """Return a page that compares models and vocabulary sizes on a text: what `tokkit compare --train --json` has.
+    """Return a page that compares models and vocabulary sizes on a text.
 
-    A row has "model", "vocab_size" and measures: "tokens", "bytes_per_token", "tokens_per_word", "oov_rate" and
-    "unused_rate", which are drawn over the vocabulary size, a line for each model; None where there is none. Those that
-    have "files" (name → measures) and "lengths" (characters of a token → how many tokens) give, for the greatest
-    vocabulary of each model, the tokens per word of each file, languages for example, and a histogram of lengths. The
-    page loads nothing, and no name acts in it. OptionError without rows.
+    `rows` are those of `tokkit compare --train --json`. A row has "model", "vocab_size" and measures: "tokens",
+    "bytes_per_token", "tokens_per_word", "oov_rate" and "unused_rate", which are drawn over the vocabulary size, with a
+    line for each model; missing ones are None. If rows have "files" (name → measures) and "lengths" (characters of a
+    token → number of tokens), the page also shows, for the largest vocabulary of each model, the tokens per word of
+    each file (for example, of each language) and a histogram of lengths. The page loads nothing, and names in it are
+    escaped. OptionError without rows.
 
     >>> rows = [{"model": "bbpe", "vocab_size": n, "tokens": 9000 // n, "bytes_per_token": n / 100} for n in (300, 900)]
     >>> page = sizes_html(rows)

@@ -1,4 +1,4 @@
-"""Measures how a tokenizer treats the sources of a corpus, languages for example, one beside the other."""
+"""Measures how a tokenizer treats the sources of a corpus, for example languages."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ StrPath = str | os.PathLike[str]
 Per = Literal["character", "byte", "word", "text"]
 PERS = ("character", "byte", "word", "text")
 ALPHA = 2.5
-"""The order of the Rényi entropy that went best with the quality of translations in Zouhar et al. 2023."""
+"""The order of the Rényi entropy that correlated best with translation quality in Zouhar et al. 2023."""
 _BYTE = re.compile(rb"<0x[0-9A-F]{2}>")
 CHUNK_BYTES = 4 << 20
-"""Bytes of text that are encoded at once."""
+"""Bytes of text that are encoded at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMeasures:
-    """What a tokenizer makes of one source, or of all of them.
+    """The measures of a tokenizer on one source, or on all of them.
 
-    `fertility` is tokens per word (separated by white space, so that it says little of scripts without spaces).
-    `parity` is tokens per unit of text (`per`) relative to the source of reference: 2 is twice as many. `renyi` is the
-    Rényi efficiency of the tokens' frequencies, 1 if all are used equally often. `unused_rate` is the share of the
-    vocabulary, without special and other added tokens, that does not occur; `byte_rate` is the share of the tokens in
-    the text that are no whole characters: bytes of byte-level vocabularies, and byte pieces of SentencePiece's.
-    `unknown_rate` is that of unknown tokens. A rate is None if there is nothing to divide by.
+    `fertility` is tokens per word (separated by white space, so it means little for scripts without spaces). `parity`
+    is tokens per unit of text (`per`) relative to the reference source: 2 is twice as many. `renyi` is the Rényi
+    efficiency of the tokens' frequencies, 1 if all are used equally often. `unused_rate` is the share of the
+    vocabulary, without special and other added tokens, that does not occur; `byte_rate` is the share of tokens in the
+    text that are not whole characters: bytes of byte-level vocabularies, and byte pieces of SentencePiece.
+    `unknown_rate` is the share of unknown tokens. A rate is None if its divisor is 0.
     """
 
     source: str
@@ -68,13 +68,13 @@ def source_report(
     input_errors: InputErrors = "strict",
     threads: int | None = None,
 ) -> list[SourceMeasures]:
-    """Return the measures of each source, and in the last place those of all together.
+    """Return the measures of each source, and last those of all sources together.
 
     `sources` are names with paths as in `train`. Parity is relative to `reference`, by default the first source.
-    `per="text"` is for sources that are translations of one another (Petrov et al. 2023): the ratio of their tokens.
-    Others are compared per character, byte or word, which is rough: a character of Chinese says more than one of
-    English. Rényi efficiency (Zouhar et al. 2023) is H(2.5) / log(vocabulary), of the tokens of the vocabulary without
-    added ones. Raises OptionError, and CorpusError for a source that cannot be read or has no text.
+    `per="text"` is for sources that are translations of each other (Petrov et al. 2023): the ratio of their tokens.
+    Others are compared per character, byte or word, which is only approximate: a Chinese character carries more
+    information than an English one. Rényi efficiency (Zouhar et al. 2023) is H(2.5) / log(vocabulary size), without
+    added tokens. Raises OptionError, and CorpusError for a source that cannot be read or has no text.
 
     >>> import tempfile, tokkit
     >>> from pathlib import Path
@@ -89,7 +89,9 @@ def source_report(
     if per not in PERS:
         raise OptionError(f"per is {per!r}; it must be one of {', '.join(PERS)}")
     if not isinstance(sources, Mapping) or not sources:
-        raise OptionError(f"sources is {sources!r:.80}; it must be a mapping of names to paths, as {{'de': 'de.txt'}}")
+        raise OptionError(
+            f"sources is {sources!r:.80}; it must be a mapping of names to paths, such as {{'de': 'de.txt'}}"
+        )
     name = next(iter(sources)) if reference is None else reference
     if name not in sources:
         raise OptionError(f"reference is {name!r}; it must be one of the sources, {', '.join(map(show, sources))}")
@@ -106,7 +108,7 @@ def source_report(
 
 @dataclass
 class _Counts:
-    """What was counted of a source; `used` is how often each id occurs."""
+    """The counts of a source; `used` has the number of occurrences of each id."""
 
     source: str
     used: NDArray[np.int64]
@@ -157,7 +159,7 @@ class _Counts:
 
 
 class _Vocabulary:
-    """Which ids are the model's own, bytes, and unknown."""
+    """The ids of the model, of bytes, and of the unknown token."""
 
     def __init__(self, tok: Tokenizer) -> None:
         model = tok.definition.model
@@ -172,7 +174,7 @@ class _Vocabulary:
         self.unknown = getattr(model, "unk_id", None) if unknown is None else tok.vocab.get(unknown)
 
     def measured(self, counts: _Counts, rate: float | None, base: float | None) -> SourceMeasures:
-        """Return the measures of what was counted."""
+        """Return the measures computed from the counts."""
         used = counts.used
         tokens, n_own = int(used.sum()), int(self.own.sum())
         unused = int((self.own & (used == 0)).sum())
@@ -194,7 +196,7 @@ class _Vocabulary:
 
 
 def renyi_efficiency(used: NDArray[np.int64], alpha: float = ALPHA) -> float | None:
-    """Return the Rényi entropy of counts relative to that of equal counts; None if nothing was counted.
+    """Return the Rényi entropy of counts divided by that of equal counts; None if there are no counts.
 
     >>> renyi_efficiency(np.array([3, 3, 3, 3])), renyi_efficiency(np.array([9, 0]))
     (1.0, 0.0)

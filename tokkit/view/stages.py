@@ -1,4 +1,4 @@
-"""A text after each stage before the model, and what each stage changed in it."""
+"""Shows a text after each stage before the model, and the changes of each stage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def stages_of(tok: Tokenizer, text: str, special: Special) -> list[tuple[str, li
     for name, aligned in tok.stages(text, special=special):
         if not found or found[-1][1] != aligned.pieces:
             found.append((name, aligned.pieces))
-    if isinstance(tok.definition.model, BPE):  # its engine cuts and encodes in one
+    if isinstance(tok.definition.model, BPE):  # its engine splits and encodes in one pass
         encoding = tok(text, special=special, add_special=False, truncation=None, padding=None)
         words: dict[int | None, bytes] = {}
         for word, token in zip(encoding.word_ids, encoding.column("surfaces"), strict=True):
@@ -28,7 +28,7 @@ def stages_of(tok: Tokenizer, text: str, special: Special) -> list[tuple[str, li
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:
-    """Return `after` in parts, each with "=" if it is as before, "+" if it is new; "-" are parts that are gone.
+    """Return a diff: parts with "=" if unchanged, "+" if new, and "-" if removed.
 
     >>> changes("Caf\u00e9", "cafe")
     [('-', 'C'), ('+', 'c'), ('=', 'af'), ('-', '\u00e9'), ('+', 'e')]
@@ -43,7 +43,7 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def changed_by_stages(tok: Tokenizer, text: str) -> list[dict[str, Any]]:
-    """Return each stage with its name, its pretokens, and what it changed: see `changes`."""
+    """Return each stage with its name, its pretokens, and its changes (see `changes`)."""
     made, before = [], text
     for name, pieces in stages_of(tok, text, "text"):
         after = "".join(pieces)

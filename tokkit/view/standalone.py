@@ -1,4 +1,4 @@
-"""Puts styles, scripts and data into one HTML page that loads nothing and runs no other code."""
+"""Builds one HTML page from styles, scripts and data; it loads nothing and runs no other code."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from tokkit.escaping import visible
 
 SHARED = ("page.css", "drawing.js")
-"""What every page has: its look, and the functions that the scripts share."""
+"""Files in every page: common styles, and functions that the scripts share."""
 
 
 def standalone(title: str, body: str, files: Sequence[str], data: Mapping[str, object], *, calls: bool = False) -> str:
-    """Return a page with this title, body and data, and with the files of tokkit/view/pages written into it.
+    """Return a page with this title, body and data, and with files of tokkit/view/pages included.
 
-    `body` is HTML; scripts run after it, in their order, in one scope. They read `data` as JSON from the element
-    "data". No text in the title or the data becomes markup or code: "<" is escaped, and the page's policy allows the
-    one script that is here, by its hash, and no request, or with `calls` those to the page's own server.
+    `body` is HTML; scripts run after it, in order, in one scope. They read `data` as JSON from the element "data". No
+    text in the title or the data can become markup or code: "<" is escaped, and the page's content security policy
+    allows only this script, by its hash, and no requests, or with `calls` only those to the page's own server.
     """
     styles, script = (_joined([*SHARED, *files], ending) for ending in (".css", ".js"))
     connect = "connect-src 'self'; " if calls else ""
@@ -32,7 +32,7 @@ def standalone(title: str, body: str, files: Sequence[str], data: Mapping[str, o
         f"{connect}base-uri 'none'; form-action 'none'"
     )
     heading = html.escape(visible(title)).encode("ascii", "xmlcharrefreplace").decode()
-    # Only ASCII without "<": no text can end the script that holds it.
+    # Only ASCII without "<", so that no text can end the script element.
     text = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">
@@ -54,7 +54,7 @@ def standalone(title: str, body: str, files: Sequence[str], data: Mapping[str, o
 
 
 def in_base64(numbers: NDArray[np.generic], dtype: str) -> str:
-    """Return an array as text for a page's data, which drawing.js reads with `numbers`; `dtype` is little-endian."""
+    """Return an array as base64 text, which `numbers` in drawing.js reads; `dtype` is little-endian."""
     return base64.b64encode(np.ascontiguousarray(numbers, dtype=dtype).tobytes()).decode()
 
 

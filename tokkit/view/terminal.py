@@ -1,7 +1,7 @@
 """Shows the tokens of a text at a terminal, in colours or between bars.
 
-Nothing of the text reaches the terminal as a control: what is not printable is escaped, so that a file cannot move the
-cursor or change a title.
+Characters that are not printable are escaped, so that a file cannot control the terminal, for example move the cursor
+or change the title.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from itertools import pairwise
 from tokkit.escaping import escaped
 
 COLOURS = (153, 157, 223, 217, 183, 159)
-"""Pale ones of a terminal's 256 colours: black is readable on them, and most eyes tell neighbours apart."""
+"""Pale colours of a terminal's 256: black text is readable on them, and neighbours are easy to distinguish."""
 BAR = "│"
 RESET = "\x1b[0m"
 
 
 def pieces(text: bytes, ends: Sequence[int]) -> list[str]:
-    r"""Return what each token covers of a text, printable; `ends` are bytes, where a character that is cut is escaped.
+    r"""Return the text of each token, printable; `ends` are in bytes, and the bytes of a divided character are escaped.
 
     >>> pieces("né 🙂\n".encode(), [1, 3, 4, 6, 8, 9])
     ['n', 'é', ' ', '\\xf0\\x9f', '\\x99\\x82', '\\n']
@@ -28,7 +28,7 @@ def pieces(text: bytes, ends: Sequence[int]) -> list[str]:
 
 
 def lines(shown: Sequence[str], *, ids: Sequence[int] | None = None, coloured: bool) -> Iterator[str]:
-    r"""Yield lines of tokens; one that holds a line end ends its line. With `ids` the id is after each token.
+    r"""Yield lines of tokens; a token with a line end ends its line. With `ids`, the id is after each token.
 
     >>> list(lines(["a", " b", "\\n", "c"], coloured=False))
     ['│a│ b│\\n│', '│c│']

@@ -1,4 +1,4 @@
-"""Says which two tokens a token of BPE is merged from: the page finds all merges of a token in it."""
+"""Finds the two tokens from which a BPE token is merged; pages derive all merges of a token from this."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 Parts = dict[int, tuple[int, int, int]]
-"""The id of a token → the rank of the merge that makes it, and the ids of its left and right part."""
+"""Id of a token → rank of the merge that makes it, and the ids of its left and right part."""
 
 
 class TokenParts:
-    """The first merge that makes each token; a model without merges has none.
+    """The first merge that makes each token; empty for a model without merges.
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lowest": 2}, vocab_size=258)
@@ -33,7 +33,7 @@ class TokenParts:
         self._first[table[::-1, 2]] = np.arange(len(table))[::-1]
 
     def of(self, ids: Iterable[int]) -> Parts:
-        """Return the parts of these tokens, of their parts, and so on, in the order of the ranks."""
+        """Return the parts of these tokens, recursively, in the order of the ranks."""
         made: Parts = {}
         left = list(ids)
         while left:
@@ -48,5 +48,5 @@ class TokenParts:
 
 
 def with_parts(ids: Iterable[int], parts: Parts) -> list[int]:
-    """Return these ids and those of all parts, each once."""
+    """Return these ids and those of all parts, without repeats."""
     return list({*ids, *(id_ for _, a, b in parts.values() for id_ in (a, b))})

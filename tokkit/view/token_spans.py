@@ -1,4 +1,4 @@
-"""Tokens of a text as spans in its bytes: what the pages of tokens and the playground paint."""
+"""Tokens of a text as spans in its bytes, for the pages of tokens and the playground."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Spellings = tuple[list[bytes], dict[int, bytes]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenSpans:
-    """Tokens and where they are in a text's UTF-8: ids (n,), starts (n,), ends (n,), all uint32.
+    """Tokens and their spans in a text's UTF-8: ids (n,), starts (n,), ends (n,), all uint32.
 
-    Spans are in order and never overlap. One is empty where a token has no text of its own: it was added, or shares
+    Spans are in order and never overlap. A span is empty if the token has no text of its own: it was added, or shares
     its text with the token before.
     """
 
@@ -39,9 +39,11 @@ class TokenSpans:
 
     @classmethod
     def of(cls, encoding: Encoding, space: int | None = None) -> TokenSpans:
-        """Return the tokens of the encoding of one text; `space` is the id of a lone mark of a space, if there is one.
+        """Return the tokens of an encoding of one text.
 
-        tokenizer.json gives such a mark the span of the character after it, which is the next token's.
+        `space` is the id of the token that is only a space mark, if any.
+
+        In tokenizer.json pipelines, this token has the span of the next character, which belongs to the next token.
         """
         spans, ids = encoding.column("byte_offsets"), encoding.column("ids")
         if space is not None and len(ids):
@@ -56,14 +58,14 @@ class TokenSpans:
         return len(self.ids)
 
     def between(self, first: int, last: int) -> tuple[int, TokenSpans]:
-        """Return the tokens that reach beyond byte `first` and begin by byte `last`, and the number of the first."""
+        """Return the tokens that overlap bytes `first` to `last`, and the index of the first one."""
         a = int(np.searchsorted(self.ends, first, "right" if first else "left"))
         b = max(a, int(np.searchsorted(self.starts, last, "right")))
         return a, TokenSpans(self.ids[a:b], self.starts[a:b], self.ends[a:b])
 
 
 def encoded(tok: Tokenizer, text: str | bytes, *, special: Special = "text", add_special: bool = False) -> TokenSpans:
-    """Return the tokens of a whole text: it is neither truncated nor padded."""
+    """Return the tokens of a whole text, without truncation and padding."""
     encoding = tok(text, special=special, add_special=add_special, truncation=None, padding=None)
     return TokenSpans.of(encoding, tok.vocab.get(SPACE))
 
@@ -110,7 +112,7 @@ def scores_of(tok: Tokenizer) -> NDArray[Any] | None:
 
 
 def told(tok: Tokenizer, ids: Iterable[int]) -> dict[int, Told]:
-    """Return what there is to say of each id; one that is no token of the vocabulary is left out."""
+    """Return the facts about each id; ids without a token are left out."""
     scores, special = scores_of(tok), set(tok.special_tokens.values())
     made: dict[int, Told] = {}
     for id_ in sorted({int(id_) for id_ in ids}):
@@ -124,7 +126,7 @@ def told(tok: Tokenizer, ids: Iterable[int]) -> dict[int, Told]:
 
 
 def trimmed(utf8: bytes, spans: TokenSpans) -> list[tuple[int, int]]:
-    """Return (start, end) of each token without white space at its ends, by which tokens are compared."""
+    """Return (start, end) of each token without white space at its ends, to compare tokens."""
     made = []
     for start, end in zip(spans.starts.tolist(), spans.ends.tolist(), strict=True):
         token = utf8[start:end]

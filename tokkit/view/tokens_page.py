@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_BYTES = 8 << 20
-"""Bytes of text that a page holds: 11 MB of HTML, and some 8 bytes more for each token."""
+"""Maximum bytes of text in a page: 11 MB of HTML, and about 8 bytes more for each token."""
 MAX_COMPARED = 8
 """Tokenizers side by side; more columns are too narrow to read."""
 FILES = ("tokens.css", "text.js", "tokens.js", "heads.js", "panes.js", "tokens_page.js")
@@ -42,12 +42,12 @@ def html(
     special: Special = "text",
     add_special: bool = False,
 ) -> str:
-    """Return a page that shows the tokens of a text in colours; of several tokenizers side by side.
+    """Return a page that shows the tokens of a text in colours, for one tokenizer or several side by side.
 
-    Pointing at a token, or moving with the arrow keys, shows its id, bytes and offsets. The page holds all it needs
-    and loads nothing; no text of a token acts in it. Of several tokenizers, given by their names, differences to the
-    first are marked. `special` and `add_special` are those of calling a tokenizer. OptionError for a text of more than
-    8 MiB, and for no or more than 8 tokenizers.
+    Pointing at a token, or moving with the arrow keys, shows its id, bytes and offsets. The page is self-contained and
+    loads nothing; texts in it are escaped. Several tokenizers are given by name, and differences to the first are
+    marked. `special` and `add_special` are as in calling a tokenizer. OptionError for a text of more than 8 MiB, and
+    for fewer than 1 or more than 8 tokenizers.
 
     >>> import tokkit
     >>> page = html(tokkit.train({"low": 5, "lowest": 2}, vocab_size=260), "low lower")
@@ -56,7 +56,7 @@ def html(
     """
     toks = dict(tok) if isinstance(tok, Mapping) else {tok.name or "tokenizer": tok}
     if not 1 <= len(toks) <= MAX_COMPARED:
-        raise OptionError(f"{len(toks)} tokenizers are given; a page compares from 1 to {MAX_COMPARED}")
+        raise OptionError(f"{len(toks)} tokenizers were given; a page compares 1 to {MAX_COMPARED}")
     utf8 = text.encode("utf-8", "replace") if isinstance(text, str) else text
     if len(utf8) > MAX_BYTES:
         raise OptionError(f"the text has {len(utf8)} bytes; a page holds {MAX_BYTES}: give a part of it")
@@ -70,7 +70,7 @@ def html(
 
 
 def encoding_html(encoding: Encoding, title: str = "Encoding") -> str:
-    """Return a page with the tokens of an encoding, which does not know the text between them: that is a space."""
+    """Return a page with the tokens of an encoding; text between them, which is unknown, is shown as a space."""
     parts: list[bytes] = []
     starts, ends, at, before = [], [], 0, 0
     for surface, (start, end) in zip(encoding.column("surfaces"), encoding.byte_offsets, strict=True):
@@ -91,13 +91,13 @@ def encoding_html(encoding: Encoding, title: str = "Encoding") -> str:
 
 
 def data_of(name: str, spans: TokenSpans, tokens: Mapping[int, Any], parts: Parts | None = None) -> dict[str, Any]:
-    """Return what a page has of one tokenizer."""
+    """Return the data of one tokenizer for a page."""
     columns = {key: in_base64(getattr(spans, key), "<u4") for key in ("ids", "starts", "ends")}
     return {"name": name, "n": len(spans), **columns, "tokens": tokens, "parts": parts or {}}
 
 
 def framed(page: str, title: str, height: str = "20em") -> str:
-    """Return a page as an element of a notebook's page, which its scripts and styles cannot reach."""
+    """Return a page as a sandboxed iframe, isolated from the scripts and styles of the notebook."""
     return (
         f'<iframe sandbox="allow-scripts" title="{markup.escape(visible(title))}" '
         f'style="width: 100%; height: {height}; border: 0" '

@@ -1,4 +1,4 @@
-"""Writes the training of a tokenizer as a standalone page on which each merge, or each round, is a step to watch."""
+"""Writes the training of a tokenizer as a standalone page that shows it step by step (merges or rounds)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MODELS = ("bbpe", "bpe", "wordpiece", "unigram")
 MAX_TEXT = 4000
-"""Characters of the text that is redrawn at each step: a screen of it."""
+"""Maximum characters of the text that is redrawn at each step: one screen."""
 MAX_STEPS = 20_000
 MAX_ROUNDS = 40
 FILES = ("tokens.css", "training.css", "text.js", "training.js")
@@ -44,22 +44,22 @@ def training_html(
     source: Sequence[Any] | Mapping[str, int] | str, text: str, *, model: str = "bbpe", vocab_size: int = 1000,
     title: str = "Training", **options: Any,
 ) -> str:  # fmt: skip
-    """Train on a small corpus, and return a page that shows how: each step redraws a text and the vocabulary.
+    """Train on a small corpus, and return a page that shows a text and the vocabulary after each step.
 
     A step is a merge of BPE ("bbpe", "bpe") with its count, of "wordpiece" with its score too, or a round of "unigram"
     with the pieces that it removed and its likelihood. `source`, `vocab_size` and `options` are those of
-    `tokkit.train`; the source is read again for each model, so it must not be an iterator. The text after a merge of
-    WordPiece is cut by the longest matches in the vocabulary as it is then, after a round of Unigram by the model that
-    training to as many pieces gives. OptionError for other models, and for a text of more than 4,000 characters.
+    `tokkit.train`; the source is read several times, so it must not be an iterator. After a merge of WordPiece, the
+    text is split by the longest matches in the vocabulary so far; after a round of Unigram, by the model that training
+    to this number of pieces gives. OptionError for other models, and for a text of more than 4,000 characters.
 
     >>> page = training_html(["low lower lowest"] * 3, "lower", vocab_size=260)
     >>> page.startswith("<!doctype html>"), "://" in page
     (True, False)
     """
     if model not in MODELS:
-        raise OptionError(f"model is {model!r}; the training that can be watched is that of {', '.join(MODELS)}")
+        raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}, whose training can be shown")
     if len(text) > MAX_TEXT:
-        raise OptionError(f"the text has {len(text)} characters; a page redraws at most {MAX_TEXT}")
+        raise OptionError(f"the text has {len(text)} characters; a page shows at most {MAX_TEXT}")
 
     def trained(size: int | list[int], **more: Any) -> Any:
         corpus = iter(source) if isinstance(source, list) and source and _are_texts(source) else source
@@ -80,7 +80,7 @@ def _are_texts(source: Sequence[Any]) -> bool:
 
 
 def _told(steps: Sequence[Step]) -> list[Any]:
-    """Return all merges with their counts, and their scores where these are not the counts."""
+    """Return all merges with their counts, and with their scores if these differ from the counts."""
     if len(steps) > MAX_STEPS:
         raise OptionError(f"the training has {len(steps)} merges; a page shows at most {MAX_STEPS}")
     return [
@@ -104,7 +104,7 @@ def _merged(tok: Tokenizer, text: str) -> list[Any]:
 
 
 def _matches(steps: Sequence[Step], tok: Tokenizer, text: str) -> list[Any]:
-    """Return for each word of the text how longest matches cut it: after no merge, and after each that changes it."""
+    """Return how longest matches split each word: before the first merge, and after each that changes it."""
     model: Any = tok.definition.model
     prefix, unknown = model.continuing_subword_prefix, model.unk_token
     born: dict[str, int] = {}
@@ -150,7 +150,7 @@ def _spelt(token: str | bytes) -> str:
 
 
 def _rounds(rounds: Sequence[Round], tok: Tokenizer, text: str, trained: Any) -> dict[str, Any]:
-    """Return what each round removed, its likelihood, and the text as a model of as many pieces cuts it."""
+    """Return for each round the removed pieces, its likelihood, and the segmentation by a model of that size."""
     shown = list(rounds)[-MAX_ROUNDS:]
     more = len(tok) - (shown[-1].pieces if shown else 0)
     sizes = [each.pieces + more for each in shown]

@@ -13,9 +13,9 @@ from tokkit.view.projection import Method, drawn
 from tokkit.view.standalone import in_base64, standalone
 
 NEIGHBOURS = 10
-"""The neighbours of a word that a page holds."""
+"""Number of neighbours of a word in a page."""
 ROWS = 1 << 12
-"""Rows whose lengths are computed at once."""
+"""Number of rows whose norms are computed at a time."""
 
 BODY = """
 <p id="about"></p>
@@ -53,15 +53,15 @@ def vectors_html(
     seed: int = 0,
     title: str = "Word vectors",
 ) -> str:
-    """Return a page that shows the vectors (n, d) of n keys as points in a plane, which `project` finds.
+    """Return a page that shows the vectors (n, d) of n keys as points in a plane, projected by `project`.
 
-    `words` are the keys that are drawn, all if None and 20,000 at most; those that come first get their label first.
-    Pointing at a word shows it, with its count if there are `counts` (n,). A click shows its 10 neighbours of the
-    greatest cosine, of all keys or of those drawn: by the vectors, not by the drawing. A box searches, the wheel zooms,
-    and all of it can be done by keys. The page holds all it needs and loads nothing.
+    `words` are the keys to draw (None: all), at most 20,000; earlier ones get labels first. Pointing at a word shows
+    it, with its count if `counts` (n,) are given. A click shows its 10 nearest neighbours by cosine of the vectors (not
+    by the drawing), among all keys or those drawn. There are a search box, zoom with the wheel, and keys for all of
+    this. The page is self-contained and loads nothing.
 
-    `method` and `seed` are those of `project`. ShapeError for what does not fit, VocabError for words that are not
-    among the keys, OptionError if none or too many are to be drawn.
+    `method` and `seed` are as in `project`. ShapeError if shapes do not match, VocabError for words that are not among
+    the keys, OptionError for no words or too many.
 
     >>> page = vectors_html(["cat", "dog", "car"], [[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
     >>> page.startswith("<!doctype html>"), "://" in page
@@ -75,7 +75,7 @@ def vectors_html(
     n = len(made.rows)
     near, cosines = neighbours(matrix, made.rows)
     near_drawn, cosines_drawn = neighbours(matrix[made.rows], np.arange(n))
-    # The number of each row on the page: drawn words first, then the neighbours that are not drawn.
+    # The number of each row in the page: drawn words first, then neighbours that are not drawn.
     numbers = np.full(len(keys), -1, dtype=np.int64)
     numbers[made.rows] = np.arange(n)
     others = np.unique(near[numbers[near] < 0])
@@ -87,13 +87,13 @@ def vectors_html(
         "k": [near.shape[1], near_drawn.shape[1]],
         "near": [in_base64(numbers[near], "<u4"), in_base64(near_drawn, "<u4")],
         "cosines": [in_base64(cosines, "<f4"), in_base64(cosines_drawn, "<f4")],
-        "about": f"{made.about} Neighbours are those of the greatest cosine among all {len(keys):,}.",
+        "about": f"{made.about} Neighbours have the highest cosine among all {len(keys):,}.",
     }
     return standalone(title, BODY, ["vectors.css", "scatter.js", "vectors.js"], data)
 
 
 def neighbours(vectors: NDArray[np.generic], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return for some rows of `vectors` the 10 other rows of the greatest cosines, and these: both (rows, 10 or n - 1).
+    """Return for some rows of `vectors` the 10 nearest other rows and their cosines: both (rows, 10 or n - 1).
 
     Rows that are all 0 come last, with the cosine 0.
     """
@@ -107,7 +107,7 @@ def neighbours(vectors: NDArray[np.generic], rows: NDArray[np.int64]) -> tuple[N
         lengths[first : first + ROWS] = np.sqrt(np.einsum("ij,ij->i", some, some))
     asked = matrix[rows] / np.maximum(lengths[rows], np.finfo(np.float32).tiny)[:, None]
     found = top_k(matrix, asked, k + 1, lengths=lengths)
-    # A row is not its own neighbour; it need not be found where others are equal to it.
+    # A row is not its own neighbour; with duplicates of a row, it may not be among the first ones found.
     own = found.rows == rows[:, None]
     order = np.argsort(own, axis=1, kind="stable")[:, :k]
     cosines = np.nan_to_num(np.take_along_axis(found.scores, order, axis=1))
@@ -115,6 +115,6 @@ def neighbours(vectors: NDArray[np.generic], rows: NDArray[np.int64]) -> tuple[N
 
 
 def _fitted(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points moved and scaled, alike in both directions, so that the longer one goes from 0 to 1."""
+    """Return points moved and scaled, equally in both directions, so that the longer side goes from 0 to 1."""
     moved = points - points.min(axis=0)
     return np.asarray(moved / (float(moved.max()) or 1.0))

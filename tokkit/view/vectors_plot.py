@@ -17,12 +17,12 @@ INCHES = (12.0, 9.0)
 MARGIN = 48
 """Pixels around the points, for labels of those at the edge."""
 MAX_LABELLED = 1000
-"""The first so many words may get a label: hardly a hundred more would find room."""
+"""Number of first words that may get a label; hardly a hundred more would find room."""
 FONT = 8.5
 GAPS = (5, 14, 28)
-"""Pixels between a point and its label: the first that is free, and lines lead to those that are not close."""
+"""Pixels between a point and its label: the first free distance is used; lines lead to labels that are not close."""
 SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
-"""Where a label may be, of its point: right, left, above, below, and between these."""
+"""Positions of a label relative to its point: right, left, above, below, and the diagonals."""
 Box = tuple[float, float, float, float]
 
 
@@ -36,18 +36,18 @@ def vectors_png(
     seed: int = 0,
     title: str | None = None,
 ) -> Path:
-    """Draw the vectors (n, d) of n keys as points in a plane, which `project` finds; return the path of the PNG.
+    """Draw the vectors (n, d) of n keys as points in a plane, projected by `project`; return the path of the PNG.
 
-    `words` are the keys that are drawn, all if None and 20,000 at most. Labels do not overlap: words that come first
-    get theirs first, and those without room have none. Errors are those of `vectors_html`; OptionError if matplotlib,
-    or scikit-learn for "tsne", is missing.
+    `words` are the keys to draw (None: all), at most 20,000. Labels do not overlap: earlier words get theirs first, and
+    words without room get none. Errors are as in `vectors_html`; OptionError if matplotlib, or scikit-learn for "tsne",
+    is missing.
     """
     figure = new_figure(*INCHES, layout=None)
     made = drawn(keys, np.asarray(vectors), words, method, seed)
     axis = figure.add_axes((0.01, 0.01, 0.98, 0.93))
     room = np.array([0.98, 0.93]) * INCHES * DOTS_PER_INCH
     places = _placed(made.points, room)
-    # In pixels, so that labels are measured in what points are.
+    # In pixels, so that labels and points have the same unit.
     axis.set(xlim=(0, room[0]), ylim=(0, room[1]))
     axis.set_axis_off()
     axis.scatter(*places.T, s=14 if len(places) <= MAX_LABELLED else 5, color="#2f6fb5", linewidths=0)
@@ -62,7 +62,7 @@ def vectors_png(
 
 
 def _placed(points: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points in pixels: in the middle of the room, and scaled alike in both directions."""
+    """Return points in pixels: centred, and scaled equally in both directions."""
     low, high = points.min(axis=0), points.max(axis=0)
     with np.errstate(divide="ignore"):
         scale = float(np.min((room - 2 * MARGIN) / (high - low)))
@@ -72,7 +72,7 @@ def _placed(points: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[n
 def labels(
     figure: Any, words: Sequence[str], places: NDArray[np.float64], room: NDArray[np.float64]
 ) -> Iterator[tuple[int, Box, int]]:
-    """Yield words with room for a label: number, box of the label in pixels, and its distance from the point."""
+    """Yield the words whose labels fit: (number, box of the label in pixels, distance from the point)."""
     from matplotlib.font_manager import FontProperties
 
     renderer, font = figure.canvas.get_renderer(), FontProperties(size=FONT)
@@ -83,12 +83,12 @@ def labels(
     for i, word in enumerate(words[:MAX_LABELLED]):
         width = renderer.get_text_width_height_descent(shown(word), font, ismath=False)[0] + 2
         size = np.array([width, height])
-        # From the point by a gap and half of the label in each direction that is not straight ahead.
+        # Offset from the point: the gap, and half of the label's size in each direction.
         low = places[i] + sides * (gaps[:, None] + size / 2) - size / 2
         boxes = np.hstack([low, low + size])
         free = (low >= 0).all(axis=1) & (low + size <= room).all(axis=1) & ~_overlaps(boxes, taken).any(axis=1)
         if free.any():
-            # Of those that are free the one that covers the fewest points, and of these the first.
+            # The free position that covers the fewest points; ties go to the first.
             points = np.hstack([places - 2, places + 2])
             covered = np.where(free, _overlaps(boxes, points).sum(axis=1), len(places) + 1)
             best = int(covered.argmin())
@@ -97,6 +97,6 @@ def labels(
 
 
 def _overlaps(boxes: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which boxes (n, 4) overlap which others (m, 4): (n, m)."""
+    """Return whether boxes (n, 4) and others (m, 4) overlap: (n, m)."""
     apart = (boxes[:, None, 2:] <= others[:, :2]) | (others[:, 2:] <= boxes[:, None, :2])
     return np.asarray(~apart.any(axis=2))

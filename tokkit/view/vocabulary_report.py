@@ -1,4 +1,4 @@
-"""Writes what a vocabulary is made of and how it fares on texts as a standalone page, to read before it is used."""
+"""Writes a report on a vocabulary and its use on texts as a standalone page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 SHOWN = 60
-"""Tokens of a list on the page; the number of all is beside it."""
+"""Maximum number of tokens in a list on the page; the total number is shown too."""
 LONGEST = 16
 MOST_PER_WORD = 6
 FILES = ("tokens.css", "report.css", "text.js", "bars.js", "report.js")
@@ -32,12 +32,12 @@ BODY = '<main id="report"></main>'
 
 
 def report_html(tok: Tokenizer, texts: Mapping[str, str] | None = None, *, title: str = "Vocabulary") -> str:
-    """Return a page on a tokenizer: what its tokens are, and which of them texts use, how often, in how many a word.
+    """Return a page about a tokenizer: properties of its tokens, and how texts use them.
 
-    `texts` are names and texts, languages for example; without them it is the bundled corpus, 29 files. The page has
-    kinds of tokens, scripts, lengths; tokens per word and bytes per token of each text; tokens per word as a histogram;
-    tokens that no text uses, tokens of BPE that are there only as parts of others, and tokens that their own text does
-    not give. It loads nothing, and no token acts in it. OptionError if there is no text.
+    `texts` are texts by name, for example languages; the default is the bundled corpus of 29 files. The page has types,
+    scripts and lengths of tokens; tokens per word and bytes per token of each text; a histogram of tokens per word;
+    tokens that no text uses; BPE tokens that only occur as parts of other tokens; and tokens that encoding their own
+    text does not give. It loads nothing, and tokens in it are escaped. OptionError if there is no text.
 
     >>> import tokkit
     >>> page = report_html(tokkit.train({"low": 5, "lowest": 2}, vocab_size=260), {"en": "low lower"})
@@ -74,7 +74,7 @@ def report_html(tok: Tokenizer, texts: Mapping[str, str] | None = None, *, title
 
 
 def _text_of(token: bytes) -> str | None:
-    """Return the text of a token without marks of spaces and continuations; None if it is no whole characters."""
+    """Return the text of a token without marks of spaces and continuations; None if it is not whole characters."""
     try:
         text = token.replace(SPACE, b" ").decode()
     except UnicodeDecodeError:
@@ -83,7 +83,7 @@ def _text_of(token: bytes) -> str | None:
 
 
 def kind_of(token: bytes) -> str:
-    """Return what a token is by its characters: a word that begins, a part of one, digits and so on."""
+    """Return the type of a token by its characters: the start of a word, a part of one, digits and so on."""
     text = _text_of(token)
     if text is None:
         return "bytes of a part of a character"
@@ -121,7 +121,7 @@ def _counted(values: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def lengths_of(tokens: Iterable[bytes]) -> list[tuple[str, int]]:
-    """Return how many tokens have so many characters, without marks of spaces, from 1 to 16 or more."""
+    """Return the number of tokens by length in characters (1 to 16 or more), without marks of spaces."""
     found = Counter(min(LONGEST, len(text)) for token in tokens if (text := _text_of(token)) is not None)
     return [(f"{n}" if n < LONGEST else f"{n} or more", found[n]) for n in range(1, LONGEST + 1)]
 
@@ -141,7 +141,7 @@ def _fertility(name: str, text: str, n: int) -> tuple[str, int, float, float]:
 
 
 def _lists(tok: Tokenizer, own: Mapping[int, bytes], used: NDArray[Any]) -> list[tuple[str, int, list[Any]]]:
-    """Return (what it is, how many there are, the first of them) of tokens that one should know of."""
+    """Return (title, number, first tokens) of lists of unusual tokens."""
     by_use = sorted(own, key=lambda id_: -int(used[id_]))
     often = [id_ for id_ in by_use[:SHOWN] if used[id_]]
     never = [id_ for id_ in own if not used[id_]]
@@ -165,7 +165,7 @@ def _named(own: Mapping[int, bytes], id_: int) -> tuple[str, int]:
 
 
 def _only_inside(tok: Tokenizer, never: Sequence[int]) -> Any:
-    """Return a function of counts that gives the unused tokens which used ones are merged from; None without merges."""
+    """Return a function from counts to the unused tokens that are parts of used ones; None without merges."""
     model = tok.definition.model
     if not isinstance(model, (BPE, CharBPE)):
         return None
@@ -183,7 +183,7 @@ def _only_inside(tok: Tokenizer, never: Sequence[int]) -> Any:
 
 
 def _unreachable(tok: Tokenizer, own: Mapping[int, bytes]) -> list[int]:
-    """Return the tokens whose text, alone, is encoded otherwise; parts of words and of characters are left out."""
+    """Return the tokens whose own text is encoded differently; parts of words and of characters are left out."""
     prefix = getattr(tok.definition.model, "continuing_subword_prefix", None)
     skipped = prefix.encode() if isinstance(tok.definition.model, WordPiece) and prefix else b""
     texts = {}

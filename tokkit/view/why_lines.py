@@ -1,4 +1,4 @@
-"""Shows why a word has its tokens at a terminal: the same facts as on the page, as lines."""
+"""Explains the tokens of a word at a terminal: the same facts as on the page, as lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_TRIED = 6
 
 
 def lines(made: Mapping[str, Any]) -> Iterator[str]:
-    r"""Yield the lines of what `why` returns.
+    r"""Yield the result of `why` as lines.
 
     >>> import tokkit
     >>> from tokkit.view.reasons import why
@@ -65,7 +65,7 @@ def _trees(trees: list[Mapping[str, Any]], before: str) -> Iterator[str]:
 
 
 def _paths(word: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{_clear(word['text'])}: the best ways to cut, their scores and chances"
+    yield f"{_clear(word['text'])}: the best segmentations, their scores and probabilities"
     pieces = word["pieces"]
     for path in word["best"]:
         cut = " ".join(f"{_clear(pieces[k]['text'])} ({pieces[k]['score']:.2f})" for k in path["pieces"])
@@ -73,11 +73,11 @@ def _paths(word: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _matches(word: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{_clear(word['text'])}: the longest match from each place"
+    yield f"{_clear(word['text'])}: the longest match at each position"
     for one in word["rounds"]:
         missed = one["tried"][:-1] if one["found"] else one["tried"]
         more = f"{len(missed) - MAX_TRIED} longer ones, " if len(missed) > MAX_TRIED else ""
         tried = f" (not there: {more}{', '.join(map(_clear, missed[-MAX_TRIED:]))})" if missed else ""
         yield f"  {_clear(one['tried'][-1]) if one['found'] else 'no match'}{tried}"
     if word["unknown"]:
-        yield f"  so all of it is {_clear(word['unknown'])}"
+        yield f"  so the whole word is {_clear(word['unknown'])}"

@@ -1,4 +1,4 @@
-"""The server of `tokkit play`: one page, and what it asks of tokenizers, as an ASGI application for this machine."""
+"""The server of `tokkit play`: an ASGI application with one page and the requests that it sends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 MAX_BODY = 4 << 20
-"""Bytes of a text: some 0.2 s of encoding for each key that is typed."""
+"""Maximum bytes of a text: about 0.2 s of encoding after each key press."""
 MAX_TOKENIZERS = 8
 MAX_WORD = 200
 """Characters of a word whose tokens are explained: the steps of longer ones fill screens."""
@@ -45,9 +45,9 @@ def playground(
 ) -> Access:  # fmt: skip
     """Return the playground as an ASGI application, for any ASGI server; `tokkit play` runs it.
 
-    `tokenizers` are names and functions that load them, `shown` those that the page begins with (None given: the
-    first). `key` must be in the page's address as `token=KEY`, and requests of the page send it; without it the answer
-    is 403. `template_of` gives the chat template of a name. `prices` is a table for the page: see `play_page`.
+    `tokenizers` are names and functions that load them, `shown` those that are shown at first (default: the first one).
+    `key` must be in the page's address as `token=KEY`, and the page's requests send it; without it the response is 403.
+    `template_of` returns the chat template for a name. `prices` is a table for the page: see `play_page`.
     """
     if not tokenizers:
         raise OptionError("a playground needs a tokenizer")
@@ -63,7 +63,7 @@ class _Server:
         self, tokenizers: Tokenizers, page: bytes, template_of: Callable[[str], Any] | None, body: int
     ) -> None:
         self.results, self.page, self.template_of, self.body = Results(tokenizers), page, template_of, body
-        # One thread: a text that is stale when its turn comes is not encoded.
+        # One thread, so that outdated texts are skipped when their turn comes.
         self.working = ThreadPoolExecutor(1, thread_name_prefix="tokkit-play")
 
     def application(self) -> Starlette:
@@ -148,7 +148,7 @@ class _Server:
         if given:
             template = ChatTemplate(given)
         elif self.template_of is None:
-            raise ChatError("no tokenizer here has a chat template; write one")
+            raise ChatError("none of the tokenizers has a chat template; write one")
         else:
             try:
                 template = self.template_of(asked.tokenizers[0])
@@ -214,7 +214,7 @@ def _asked(request: Request) -> Asked:
     query = request.query_params
     names = query.getlist("tokenizer")
     if not 1 <= len(names) <= MAX_TOKENIZERS:
-        raise RequestError(f"{len(names)} tokenizers are given; it must be 1 to {MAX_TOKENIZERS}", param="tokenizer")
+        raise RequestError(f"{len(names)} tokenizers were given; it must be 1 to {MAX_TOKENIZERS}", param="tokenizer")
     return Asked(
         tuple(names), query.get("special") == "1", query.get("add") == "1", query.get("client", "")[:64],
         _count(query, "number", 0),
@@ -222,7 +222,7 @@ def _asked(request: Request) -> Asked:
 
 
 def _window(query: Mapping[str, str]) -> tuple[int, int, list[int | None]]:
-    """Return the first and last byte that are wanted, and after how many tokens each tokenizer's context ends."""
+    """Return the first and last byte that are requested, and the context of each tokenizer in tokens."""
     limits = [int(n) if n.isdecimal() and len(n) < 12 else None for n in query.get("limits", "").split(",")]
     return _count(query, "from", 0), _count(query, "to", 4096), limits
 

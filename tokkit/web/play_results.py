@@ -1,4 +1,4 @@
-"""Tokenizers of the playground, loaded when they are first asked for, and the texts that they encoded last."""
+"""The tokenizers of the playground, loaded at first use, and the texts that they encoded last."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 KEPT = 8
-"""Encoded texts that a page can still ask about: one for each page that is open, and some that were just replaced."""
+"""Number of encoded texts that are kept: one for each open page, and some that were just replaced."""
 MAX_CLIENTS = 64
 MAX_TOLD = 20_000
-"""Tokens of one answer: what a page of many screens has in sight."""
+"""Maximum number of tokens in one response: more than a page can show at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which tokenizers encode, how, and by which request of which page: a newer one of the same page cancels it."""
+    """A request to encode: tokenizers, options, and its page and number; a newer request of the page cancels it."""
 
     tokenizers: Sequence[str]
     special: bool = False
@@ -42,7 +42,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A text as each tokenizer encodes it, or why one does not. A text that is made of several parts is not kept."""
+    """A text as encoded by each tokenizer, or the error. Texts that consist of several parts are not kept."""
 
     text: bytes | None
     n_bytes: int
@@ -68,7 +68,7 @@ class Tokenizers:
         return self._merges.get(name)
 
     def parts(self, name: str) -> TokenParts:
-        """Return what the tokens of a tokenizer are merged from."""
+        """Return the parts from which a tokenizer's tokens are merged."""
         if name not in self._parts:
             self._parts[name] = TokenParts(self.get(name))
         return self._parts[name]
@@ -83,7 +83,7 @@ class Tokenizers:
         """Return a tokenizer; RequestError, 404 or 422, if there is none of this name or it does not load."""
         if name not in self.loaders:
             raise RequestError(
-                f"there is no tokenizer {name!r} here; there is {', '.join(self.loaders)}", status=404,
+                f"there is no tokenizer {name!r}; available: {', '.join(self.loaders)}", status=404,
                 param="tokenizers",
             )  # fmt: skip
         with self._lock:
@@ -97,18 +97,18 @@ class Tokenizers:
 
 
 class Results:
-    """Encodes texts, and keeps the last `KEPT` of them, so that a page needs only the tokens that are in sight."""
+    """Encodes texts, and keeps the last `KEPT` results, so that a page can request only the visible tokens."""
 
     def __init__(self, tokenizers: Tokenizers) -> None:
         self.tokenizers = tokenizers
         self._kept: OrderedDict[str, Result] = OrderedDict()
         self._newest: OrderedDict[str, int] = OrderedDict()
-        # A page that was open before this server was started has keys of another one, which had other texts.
+        # A page that was opened before this server started has keys of another server with other texts.
         self._name, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._lock = threading.Lock()
 
     def announce(self, asked: Asked) -> None:
-        """Say that a request has come: older ones of its page are stale."""
+        """Register a request; older requests of its page are outdated."""
         with self._lock:
             self._newest[asked.client] = max(asked.number, self._newest.pop(asked.client, 0))
             while len(self._newest) > MAX_CLIENTS:
@@ -116,10 +116,10 @@ class Results:
 
     def _check_fresh(self, asked: Asked) -> None:
         if self._newest.get(asked.client, 0) > asked.number:
-            raise RequestError("a newer text of the same page has come", status=409, code="stale")
+            raise RequestError("a newer text of the same page has arrived", status=409, code="stale")
 
     def encode(self, parts: Callable[[str], Iterable[tuple[bytes, bool]]], asked: Asked) -> tuple[str, Result]:
-        """Encode what `parts` gives for each tokenizer: (UTF-8, whether texts of special tokens count as such)."""
+        """Encode the `parts` for each tokenizer: (UTF-8, whether special tokens in it become tokens)."""
         sets: dict[str, TokenSpans | str] = {}
         text, n_bytes = None, 0
         for name in dict.fromkeys(asked.tokenizers):
@@ -152,7 +152,7 @@ class Results:
         return key, result
 
     def kept(self, key: str) -> Result:
-        """Return what was encoded before; RequestError, 410, if too many came since."""
+        """Return an earlier result; RequestError, 410, if it is not kept any more."""
         with self._lock:
             result = self._kept.get(key)
         if result is None:
@@ -160,7 +160,7 @@ class Results:
         return result
 
     def edited(self, key: str, at: int, removed: int, inserted: bytes) -> bytes:
-        """Return a text that was encoded before, with `inserted` for the `removed` bytes from `at` on."""
+        """Return an earlier text in which `removed` bytes at `at` are replaced by `inserted`."""
         text = self.kept(key).text
         if text is None:
             raise RequestError("this text is not kept; send it again", status=410, code="gone")
@@ -169,9 +169,10 @@ class Results:
         return b"".join((text[:at], inserted, text[at + removed :]))
 
     def between(self, result: Result, first: int, last: int, limits: Sequence[int | None]) -> list[dict[str, Any]]:
-        """Return what a page paints of a part of the text, in bytes, for each tokenizer.
+        """Return the data to paint a part of the text (a range of bytes), for each tokenizer.
 
-        `limits` are contexts, in the order of the tokenizers: "fits" is the byte up to which a text fits into one.
+        `limits` are contexts, in the order of the tokenizers; "fits" is the byte up to which the text fits into a
+        context.
         """
         made: list[dict[str, Any]] = []
         for (name, spans), limit in itertools.zip_longest(result.sets.items(), limits[: len(result.sets)]):
