@@ -96,9 +96,8 @@ class Tokenizer:
     def split_engine(self) -> str:
         """The engine that splits text: "scanner", "compiled", "regex", "components" or "model".
 
-        "scanner" is C code for this pattern, "compiled" an automaton. "regex" is the `regex` package, for patterns
-        that are not regular; it is some hundred times slower. "components" are those of a tokenizer.json, and "model"
-        is SentencePiece's, which needs no pretokens.
+        "scanner" is C for this pattern, "compiled" an automaton, "regex" the `regex` package (for patterns that are not
+        regular; some hundred times slower). "components" are a tokenizer.json's; "model" is SentencePiece, unsplit.
         """
         return self._engine.split_engine
 
@@ -375,10 +374,7 @@ class Tokenizer:
         return files if differences is None else differences
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 of vocabulary, possible merges and pipeline, independent of the format.
-
-        Equal fingerprints mean equal ids.
-        """
+        """Return a SHA-256 of vocabulary, possible merges and pipeline; equal fingerprints mean equal ids."""
         return self._fingerprint
 
     @functools.cached_property

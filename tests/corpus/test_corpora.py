@@ -59,7 +59,7 @@ def test_a_json_array_is_its_texts_or_records(tmp_path: Path, rows: list[Any]) -
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"text": "a"}', "holds a JSON object; .* is an array"),
+        (b'{"text": "a"}', "holds a JSON object; .* must hold an array"),
         (b'"a"', "holds a JSON value"),
         (b'[{"body": "a"}]', r"record 1: no text in the field 'text', but the fields \['body'\]"),
         (b'["a", 3]', "record 2: no text in the field 'text', but a int"),

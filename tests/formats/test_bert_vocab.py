@@ -164,8 +164,8 @@ def test_what_a_vocab_txt_cannot_say_is_not_written(tmp_path: Path) -> None:
     more = AddedToken("the", 11)
     for changed, complaint in (
         (replace(made, model=WordPiece(max_input_chars_per_word=5)), "for the model WordPiece"),
-        (replace(made, normalizer=None), "for BERT's normalizer"),
-        (replace(made, normalizer=Bert(clean_text=False)), "for BERT's normalizer"),
+        (replace(made, normalizer=None), "needs BERT's normalizer"),
+        (replace(made, normalizer=Bert(clean_text=False)), "needs BERT's normalizer"),
         (replace(made, pretokenizer=None), "for the pretokenizer Bert"),
         (replace(made, postprocessor=None), "this tokenizer has None"),
         (replace(made, added_tokens=(*made.added_tokens, more)), "'the' differs"),

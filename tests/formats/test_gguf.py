@@ -308,7 +308,7 @@ def test_what_is_left_of_a_pretoken_is_not_a_whole_one(tmp_path: Path) -> None:
     vocab = Vocab.from_list([b"a", b"b", b"ab"])
     tok = tokkit.Tokenizer(Definition(vocab, BPE(np.empty((0, 3), np.uint32), True, drops_unknown=True), Split(None)))
     assert (tok.encode("ab"), tok.encode("abc")) == ([2], [0, 1])
-    with pytest.raises(FormatError, match="left of a pretoken"):
+    with pytest.raises(FormatError, match="the rest of a pretoken"):
         tok.save(tmp_path / "x.json")
 
 

@@ -87,7 +87,7 @@ def test_every_cut_of_a_file_is_noticed_and_named(read: Open) -> None:
         (described("w", (2**63, 2**63), 0, 0) + bytes(99), "no tensor has the shape"),
         (described("w", (2**32, 2**20), 0, 0) + bytes(99), r"'w' ends at byte \d+ of a file that has \d+"),
         (described("w", (2, 3), 0, 2**64 - 32) + bytes(99), "ends at byte .* the file is cut or damaged"),
-        (described("w", (2, 3), 0, 4) + bytes(99), "its offset 4 is no multiple of the alignment, 32"),
+        (described("w", (2, 3), 0, 4) + bytes(99), "its offset 4 is not a multiple of the alignment, 32"),
         (described("w", (2, 3), 10, 0) + bytes(99), "its type has the number 10; F32, F16, .*Q4_0, .*Q6_K are read"),
         (described("w", (2, 31), 2, 0) + bytes(99), r"rows of a multiple of 32, and its shape is \(2, 31\)"),
         (described("w", (), 2, 0) + bytes(99), r"Q4_0 is for rows of a multiple of 32, and its shape is \(\)"),
@@ -95,7 +95,7 @@ def test_every_cut_of_a_file_is_noticed_and_named(read: Open) -> None:
         (gguf({"general.alignment": Typed(U32, 24)}, tensors=TENSORS), "general.alignment: 24; it is a power of two"),
         (gguf({"general.alignment": Typed(U32, 0)}, tensors=TENSORS), "general.alignment: 0; it is a power of two"),
         (gguf({"general.alignment": "32"}, tensors=TENSORS), "general.alignment: b'32'; it is a power of two"),
-        (gguf({"split.count": Typed(U32, 3)}, tensors=TENSORS), "file 1 of 3 of a model, which is called NAME-00001"),
+        (gguf({"split.count": Typed(U32, 3)}, tensors=TENSORS), "file 1 of 3 of a model; its name must be NAME-00001"),
         (gguf({"split.count": Typed(U32, 3), "split.no": Typed(U32, 2)}, tensors=TENSORS), "file 3 of 3 .*-00003-of"),
         (gguf({"split.count": "3"}, tensors=TENSORS), "split.count: b'3'; it must be a number"),
     ],
@@ -146,9 +146,9 @@ def test_several_files_are_one_model_with_the_keys_of_the_first(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ({"split.no": 2, "split.count": 3}, r"m-00002-of-00003\.gguf: by its keys it is file 3 of 3"),
-        ({"split.no": 1, "split.count": 2}, r"m-00002-of-00003\.gguf: by its keys it is file 2 of 2"),
-        ({}, r"m-00002-of-00003\.gguf: by its keys it is file 1 of 1"),
+        ({"split.no": 2, "split.count": 3}, r"m-00002-of-00003\.gguf: by its keys, this is file 3 of 3"),
+        ({"split.no": 1, "split.count": 2}, r"m-00002-of-00003\.gguf: by its keys, this is file 2 of 2"),
+        ({}, r"m-00002-of-00003\.gguf: by its keys, this is file 1 of 1"),
     ],
 )
 def test_a_file_of_another_model_is_refused(tmp_path: Path, file: dict[str, int], message: str) -> None:
@@ -166,7 +166,7 @@ def test_files_that_make_no_model_together_are_refused(tmp_path: Path) -> None:
     parts(tmp_path, file_2=gguf(about, tensors={"f": TENSORS["a"], "c": TENSORS["c"]}))
     with pytest.raises(FormatError, match=r"3 files have 6 tensors; split.tensors.count is 5"):
         read_gguf(first)
-    with pytest.raises(FormatError, match=r"loaded by the first, m-00001-of-00003\.gguf"):
+    with pytest.raises(FormatError, match=r"load it by the first, m-00001-of-00003\.gguf"):
         read_gguf(first.with_name("m-00003-of-00003.gguf"))
     parts(tmp_path)
     first.with_name("m-00003-of-00003.gguf").unlink()

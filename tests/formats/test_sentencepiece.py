@@ -97,7 +97,7 @@ def test_a_trainer_spec_is_made_of_what_differs_from_the_usual() -> None:
     says = protobuf.values(made, model_file.TRAINER_FIELDS, "it")
     assert (says["pad_id"], says["bos_id"], says["character_coverage"]) == (3, -1, 0.5)
     assert says["user_defined_symbols"] == ["a", "b"]
-    with pytest.raises(OptionError, match="no field of a trainer_spec is 'nope'"):
+    with pytest.raises(OptionError, match="'nope' is not a field of a trainer_spec"):
         model_file.trainer_spec(nope=1)
 
 

@@ -172,7 +172,7 @@ def test_a_definition_comes_back(make: Make, same: Callable[[Definition, Definit
         ("order", "ranks would make b'he' first"),
         ("pair", "ranks would make b'hell'"),
         ("missing", r"no merge makes b'hello'"),
-        ("special", "merge 7 has invalid ids"),
+        ("special", "merge 7 names an id"),
     ],
 )
 def test_a_merge_list_that_ranks_cannot_say_is_refused(change: str, reason: str, make: Make) -> None:

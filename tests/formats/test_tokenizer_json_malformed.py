@@ -87,7 +87,11 @@ CHANGES: list[tuple[str, object, str]] = [
         "pre_tokenizer: replacement is 'ab'; it must be one character",
     ),
     ("pre_tokenizer", METASPACE | {"prepend_scheme": "last"}, 'pre_tokenizer.prepend_scheme: "last" is not supported'),
-    ("pre_tokenizer", METASPACE | {"add_prefix_space": False}, "pre_tokenizer.add_prefix_space: false goes with the"),
+    (
+        "pre_tokenizer",
+        METASPACE | {"add_prefix_space": False},
+        "pre_tokenizer.add_prefix_space: false is only allowed with the",
+    ),
     (
         "pre_tokenizer",
         {"type": "FixedLength", "length": 0},

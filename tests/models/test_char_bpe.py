@@ -248,7 +248,7 @@ def test_vocabularies_that_do_not_fit_are_refused_with_the_place() -> None:
     with pytest.raises(VocabError, match="no token is 'ab'"):
         merge_ids(good, ["a b"], added_ids=[2])
     for wrong in (["a b", ("a", "b")], [("a", "b", "ab")], [("a", 3)], [("a", "\ud800")]):
-        with pytest.raises(VocabError, match=r"merges (must be|are) pairs of strings"):
+        with pytest.raises(VocabError, match=r"merges (must|are mixed; they must all) be pairs of strings"):
             merge_ids(good, wrong)
     with pytest.raises(OptionError, match="added_ids holds 5"):
         CharBPE(merges=[[0, 1, 2]]).encoder(good, added_ids=[5])

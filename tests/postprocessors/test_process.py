@@ -213,7 +213,7 @@ def test_lengths_after_truncation_are_those_of_tokenizers(rival: Rival) -> None:
                     pair = " ".join(["a"] * a), " ".join(["b"] * b)
                     theirs_ = wanted(rival, pair, False)
                     if theirs_ is None:
-                        with pytest.raises(OptionError, match=rf"truncation to {most} tokens .* take \d+ off"):
+                        with pytest.raises(OptionError, match=rf"truncation to {most} tokens .* must cut \d+ off"):
                             lengths.truncate([letters(a), letters(b)], cut)
                         continue
                     kept = [len(encoding) for encoding in lengths.truncate([letters(a), letters(b)], cut)]

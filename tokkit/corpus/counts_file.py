@@ -138,7 +138,7 @@ class CountsReader:
         return FormatError(f"{show(self.path)} {what}")
 
     def _read_totals(self, file: BinaryIO) -> Totals:
-        cut = self._error("ends too early: it is truncated, or not complete yet")
+        cut = self._error("ends early: it is truncated, or not complete yet")
         try:
             file.seek(-_TAIL.size, os.SEEK_END)
             place, mark = _TAIL.unpack(file.read(_TAIL.size))

@@ -53,10 +53,10 @@ _TOGETHER = frozenset((
     *(*VOCABS, *MERGES, BERT, "config.json", "model.safetensors", "model.safetensors.index.json", "modules.json"),
 ))  # fmt: skip
 _ALONE = (".tiktoken", ".tiktoken.json", SENTENCEPIECE, ".gguf", ".safetensors")
-"""Names of the files of a tokenizer or a model that may be in one folder, and suffixes of others."""
+"""Names and suffixes of the files of a tokenizer or a model in a folder."""
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
 _BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
-# A message of field 1 that begins with the piece, which is its own field 1; and how fields of a model may begin.
+# A message in field 1 that begins with the piece, in its own field 1; and the possible starts of a model's fields.
 _PIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f]")
 _FIELDS = (b"\n", b"\x12", b"\x1a")
 _BPE_LINE = re.compile(rb"#version|[^ \r\n]+ [^ \r\n]+\r?\n[^ \r\n]+ [^ \r\n]+\r?(?:\n|\Z)")
@@ -94,14 +94,14 @@ def read(
 
 
 def _at(path: str | os.PathLike[str], error: TokkitError) -> TokkitError:
-    """Return the error with the file's name before its message."""
+    """Return the error with the file's name at the beginning of its message."""
     return type(error)(f"{show(path)}: {error}")
 
 
 def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, lowercase: bool | None) -> Definition:
     name = os.path.basename(path)
     suffix = os.path.splitext(name)[1]
-    # A format's module is imported when it is needed, because importing takes longer than reading a small file.
+    # Modules of formats are imported on demand, because importing takes longer than reading a small file.
     with files.open_regular(path) as file:
         if name == BERT or _BERT_LINE.match(file.peek(16)):
             return _read_bert(files.read_all(file), path, pattern, special, lowercase)
@@ -173,7 +173,7 @@ def _refuse_unsupported(what: str | None) -> None:
 
 
 def _in_directory(path: str) -> str:
-    """Return the file of a directory: tokenizer.json, vocab.json, tekken.json, the only rank file, or only GGUF."""
+    """Return the file in a directory: tokenizer.json, vocab.json, tekken.json, the only rank file, or the only GGUF."""
     names = sorted(os.listdir(path))
     if "tokenizer.json" in names:
         return os.path.join(path, "tokenizer.json")
@@ -195,11 +195,11 @@ def _beside(path: str, names: tuple[str, ...]) -> str:
     for name in names:
         if os.path.exists(found := os.path.join(os.path.dirname(path), name)):
             return found
-    raise FormatError(f"this is half of vocab.json + merges.txt: {' or '.join(names)} is missing in its folder")
+    raise FormatError(f"vocab.json and merges.txt are both needed: {' or '.join(names)} is missing in the folder")
 
 
 def files_of(path: str | os.PathLike[str]) -> list[str]:
-    """Return the files that a tokenizer or a model may be read from: its own, and those of its folder."""
+    """Return the files from which a tokenizer or a model may be read: itself, and those in its folder."""
     path = os.fspath(path)
     is_folder = os.path.isdir(path)
     if not is_folder and os.path.basename(path) not in _TOGETHER:
@@ -240,10 +240,10 @@ def write(
     with its pattern and special tokens in NAME.tiktoken.json beside it; ".model" SentencePiece's; a directory gets
     vocab.json + merges.txt, and added_tokens.json if there are special tokens; the name vocab.txt is BERT's, with a
     tokenizer_config.json if the normalization needs one; a name that ends in tekken.json is Mistral's; ".gguf" is a
-    GGUF file with a vocabulary alone. FormatError, and
-    nothing is written, if the format cannot hold the definition with equal ids; the error names the rules that differ
-    and a text that shows it. With a list for `differences`, such differences are appended to it and the files are
-    written. `overwrite=False` raises FileExistsError if a file exists; pipes and devices are written to.
+    GGUF file with only a vocabulary. FormatError, and nothing is written, if the format cannot hold the definition with
+    equal ids; the error names the rules that differ and a text that shows it. With a list for `differences`, such
+    differences are appended to it and the files are written. `overwrite=False` raises FileExistsError if a file exists;
+    pipes and devices are written to.
     """
     contents = contents_of(definition, path, format=format, differences=differences)
     return put(contents, overwrite=overwrite)
@@ -261,7 +261,7 @@ def put(contents: Mapping[Path, bytes], *, overwrite: bool = True) -> list[Path]
 
 
 def names_of(path: str | os.PathLike[str], format: str | None = None) -> list[str]:
-    """Return the names of the files that `write` would write, and of those beside them that it may write."""
+    """Return the names of the files that `write` would write, including optional ones."""
     from pathlib import Path
 
     path = Path(path)
@@ -340,7 +340,7 @@ def _contents_of_ranks(definition: Definition, path: Path) -> dict[Path, bytes]:
     contents = {path: tiktoken.write(definition)}
     beside = type(path)(f"{path}{tiktoken.SIDECAR}")
     if files.is_stream(path):
-        logger.warning("%s gets ranks alone, without the pattern and the special tokens", show(path))
+        logger.warning("%s gets only ranks, without the pattern and the special tokens", show(path))
     # A sidecar of another tokenizer would give this one its special tokens.
     elif beside.exists() or not tiktoken.is_known(definition, contents[path]):
         contents[beside] = tiktoken.write_sidecar(definition)
@@ -362,7 +362,7 @@ def _contents_of_pair(definition: Definition, path: Path) -> dict[Path, bytes]:
 
 
 def _allowed(definition: Definition, format: str, differences: list[Difference] | None) -> Definition:
-    """Return the definition as a format holds it; FormatError for differences, unless they are requested."""
+    """Return the definition as the format will hold it; FormatError for differences, unless they are allowed."""
     if format == "tokenizer.json":
         from tokkit.formats import tokenizer_json
 

@@ -1,4 +1,4 @@
-"""Reads and writes BERT's vocab.txt: one token a line, whose line number is its id.
+"""Reads and writes BERT's vocab.txt: one token per line, whose line number (from 0) is its id.
 
 Everything else is as in transformers' BertTokenizer: lowercasing, words of up to 100 characters, [PAD] [UNK] [CLS]
 [SEP] [MASK] as special tokens if they are in the file, and [CLS] … [SEP] around a text. A tokenizer_config.json, or
@@ -34,29 +34,29 @@ _SETTINGS = (
     ("strip_accents", "strip_accents", (bool, type(None))),
     ("tokenize_chinese_chars", "handle_chinese_chars", (bool,)),
 )
-"""Of tokenizer_config.json, with the normalizer's fields that they are."""
+"""Key of tokenizer_config.json → field of the normalizer."""
 
 
 def read(data: bytes, folder: str | os.PathLike[str] | None = None, *, lowercase: bool | None = None) -> Definition:
-    """Return the definition of a vocab.txt; `folder` is where other files may be beside it.
+    """Return the definition of a vocab.txt; `folder` may have other files with settings.
 
     Lines end in LF or CR LF. As in transformers, an empty line leaves its id without a token, and of two equal lines
     the last one counts. White space at the end of a line is part of the token, as in the published tokenizer.json files
-    (that of bert-base-chinese has U+2028); transformers 5 strips it, and no text has such a token. FormatError for a
-    byte-order mark (which transformers takes for a part of the first token), a single carriage return and invalid
-    UTF-8, with the line, and for a file without [UNK].
+    (that of bert-base-chinese has U+2028); transformers 5 strips it, so that no text gets such a token. FormatError for
+    a byte-order mark (which transformers reads as part of the first token), a single carriage return and invalid UTF-8,
+    with the line, and for a file without [UNK].
     """
     if data.startswith(codecs.BOM_UTF8):
         raise FormatError(
-            "line 1: the file begins with a byte-order mark, which BERT's tokenizers take for a part of the first "
+            "line 1: the file begins with a byte-order mark, which BERT's tokenizers read as part of the first "
             "token; save it as UTF-8 without one"
         )
-    files.decode(data)  # complains of invalid UTF-8
+    files.decode(data)  # FormatError for invalid UTF-8
     lines = data.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
     if b"\r" in data and (alone := next((n for n, line in enumerate(lines, 1) if b"\r" in line), 0)):
         raise FormatError(
-            f"line {alone}: a carriage return without a line feed, which some of BERT's tokenizers take for a line end "
-            "and others for a part of a token; write line ends as LF or CR LF"
+            f"line {alone}: a carriage return without a line feed, which some of BERT's tokenizers read as a line end "
+            "and others as part of a token; write line ends as LF or CR LF"
         )
     if len(lines) > MAX_ID + 1:
         raise FormatError(f"line {MAX_ID + 2}: ids run up to {MAX_ID}")
@@ -156,9 +156,9 @@ def write(definition: Definition, folder: Path) -> tuple[bytes, bytes | None]:
     )
     for stage, has, wants in expected:
         if has != wants:
-            raise FormatError(f"a {NAME} is for the {stage} {wants}, and this tokenizer has {has}")
+            raise FormatError(f"a {NAME} needs the {stage} {wants}; this tokenizer has {has}")
     if not isinstance(normalizer, BertNormalizer) or not normalizer.clean_text:
-        raise FormatError(f"a {NAME} is for BERT's normalizer, which cleans text; this tokenizer has {normalizer}")
+        raise FormatError(f"a {NAME} needs BERT's normalizer, which cleans text; this tokenizer has {normalizer}")
     lines = _lines(definition)
     ids = {line: number for number, line in enumerate(lines) if line}
     _check_special(definition, ids)
@@ -176,9 +176,9 @@ def _lines(definition: Definition) -> list[str]:
         try:
             lines.append(vocab[id_].decode() if id_ in vocab else "")
         except UnicodeDecodeError:
-            raise FormatError(f"the token {vocab[id_]!r} is not UTF-8, as the lines of a {NAME} are") from None
+            raise FormatError(f"the token {vocab[id_]!r} is not UTF-8, which the lines of a {NAME} must be") from None
         if "\n" in lines[-1] or "\r" in lines[-1]:
-            raise FormatError(f"the token {lines[-1]!r} has a line end, and in a {NAME} a token is a line")
+            raise FormatError(f"the token {lines[-1]!r} has a line end, but each token is one line of a {NAME}")
     if lines and lines[0].startswith("\ufeff"):
         raise FormatError(f"the first token, {lines[0]!r}, would be read as a byte-order mark")
     return lines
@@ -186,13 +186,15 @@ def _lines(definition: Definition) -> list[str]:
 
 def _check_special(definition: Definition, ids: dict[str, int]) -> None:
     if "[UNK]" not in ids:
-        raise FormatError(f"a {NAME} has the token [UNK], and this tokenizer has none")
+        raise FormatError(f"a {NAME} needs the token [UNK], which this tokenizer does not have")
     wanted = {AddedToken(token, ids[token], special=True) for token in SPECIAL if token in ids}
     if other := set(definition.added_tokens) ^ wanted:
         text = min(token.content for token in other)
-        raise FormatError(f"the added tokens of a {NAME} are {' '.join(SPECIAL)}, as special ones; {text!r} differs")
+        raise FormatError(
+            f"the added tokens of a {NAME} must be {' '.join(SPECIAL)}, as special tokens; {text!r} differs"
+        )
     if definition.added_ids:
-        raise FormatError(f"all tokens of a {NAME} are the model's, and here some ids are of added tokens alone")
+        raise FormatError(f"all tokens of a {NAME} belong to the model, but here some ids belong only to added tokens")
     template, has = _template(ids), definition.postprocessor
     same = has == template
     if template is not None and isinstance(has, Template):
@@ -201,4 +203,4 @@ def _check_special(definition: Definition, ids: dict[str, int]) -> None:
     if template is not None and isinstance(has, BertPostprocessor):
         same = has == BertPostprocessor(sep=("[SEP]", ids["[SEP]"]), cls=("[CLS]", ids["[CLS]"]))
     if not same:
-        raise FormatError(f"a {NAME} puts [CLS] and [SEP] around texts where it has them; this tokenizer has {has}")
+        raise FormatError(f"a {NAME} with [CLS] and [SEP] puts them around texts; this tokenizer has {has}")

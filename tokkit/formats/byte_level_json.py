@@ -24,14 +24,14 @@ DROPS = ("Regex", "Removed", False)
 
 
 class ByteSplit(NamedTuple):
-    """A split whose text becomes the symbols of its bytes, and the symbols that are dropped then, as a pattern."""
+    """A split whose pretokens become byte symbols, and a pattern for symbols that are dropped afterwards."""
 
     split: Split
     dropped: str | None = None
 
 
 def split_of(pretokenizer: Any, decoder: Any) -> ByteSplit | None:
-    """Return the split that a pretokenizer is, if the text becomes the symbols of its bytes after it; else None."""
+    """Return a pretokenizer as a split, if it turns the text into byte symbols; else None."""
     if not isinstance(decoder, DecoderOfBytes):
         return None
     parts: tuple[Any, ...] = (pretokenizer,)
@@ -57,7 +57,7 @@ def _in_turn(splits: Iterable[Any]) -> Split | None:
     isolated = all(part.behavior == "Isolated" and not part.invert for part in splits)
     texts = tuple(part.pattern.text for part in splits)
     if len(splits) == 1 and (isolated or (splits[0].behavior == "Removed" and splits[0].invert)):
-        # The published patterns match all text, so that there is no unmatched text.
+        # The published patterns match all text, so there is no unmatched text.
         return Split(texts[0], keep_unmatched=isolated and texts[0] not in patterns.SCANNERS)
     escaped = tuple(text.replace("\r", r"\r").replace("\n", r"\n") for text in texts)
     return Split(patterns.DEEPSEEK_V3) if isolated and escaped == patterns.DEEPSEEK_V3_IN_TURN else None
@@ -72,7 +72,7 @@ OPTIONS: dict[str, tuple[type, ...]] = {
     "fuse_unk": (bool,),
     "byte_fallback": (bool,),
 }
-"""Options without an effect for a model over bytes, in which nothing is unknown."""
+"""Options that have no effect in a model over bytes, where nothing is unknown."""
 
 
 def has_options(model: Section) -> bool:
@@ -83,8 +83,8 @@ def has_options(model: Section) -> bool:
 def read(model: Section, vocab: Table, added: Iterable[AddedToken], by_bytes: ByteSplit) -> Definition | None:
     """Return the definition of a model over bytes; None, without reading any key, for another model.
 
-    A model is over bytes if its tokens are made of byte symbols, with one token for each byte that texts have and that
-    is not dropped before, and no added token is among them.
+    A model is over bytes if its tokens consist of byte symbols, every byte that can occur in text and is not dropped
+    has a token, and no added token is among the tokens.
     """
     texts = {token.content: token.id for token in added}
     own = symbol_tables.own_bytes(vocab, texts)
@@ -95,7 +95,7 @@ def read(model: Section, vocab: Table, added: Iterable[AddedToken], by_bytes: By
     found = vocab.find_merges(packed)
     if symbol_tables.uses(found, vocab, texts) if found is not None else _use(merges, vocab, texts):
         return None
-    if by_bytes.dropped is not None and model.peek("ignore_merges"):  # what is left of a pretoken may be a token
+    if by_bytes.dropped is not None and model.peek("ignore_merges"):  # the rest of a pretoken may be a token
         return None
     whole_piece = model.take("ignore_merges", bool, default=False)
     for name, types in {**OPTIONS, "merges": ()}.items():
@@ -118,12 +118,12 @@ def merges_in_turn(merges: Any) -> Iterator[tuple[str, str, str]]:
         parts = merge.split(" ") if isinstance(merge, str) else merge
         if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(p, str) and p for p in parts):
             shown = strict_json.brief(merge)
-            raise FormatError(f'model.merges[{index}]: two tokens are needed, as "a b" or ["a", "b"], not {shown}')
+            raise FormatError(f'model.merges[{index}]: two tokens are needed, such as "a b" or ["a", "b"], not {shown}')
         yield f"model.merges[{index}]", parts[0], parts[1]
 
 
 def _dropping(missing: Iterable[int]) -> str | None:
-    """Return a pattern for the symbols of the bytes that texts have and no token is; None if there are none."""
+    """Return a pattern for the symbols of bytes that can occur in text but have no token; None if there are none."""
     lost = [byte_symbols.SYMBOLS[byte] for byte in missing if byte not in conversion.NEVER_IN_UTF8]
     if not lost:
         return None
@@ -135,8 +135,8 @@ def _dropping(missing: Iterable[int]) -> str | None:
 def write_pretokenizer(definition: Definition) -> dict[str, Any]:
     """Return the pretokenizer of byte-level BPE, as JSON data.
 
-    A byte without a token is dropped, and nothing merges across it. In tokenizers its neighbours would meet: there a
-    split after the one into bytes removes it.
+    A byte without a token is dropped, and nothing merges across it. In tokenizers its neighbours would become adjacent,
+    so a second split, after the one into bytes, removes it there.
     """
     split: Any = definition.pretokenizer
     dropped = _dropping(conversion.dropped_bytes(definition))
@@ -144,7 +144,7 @@ def write_pretokenizer(definition: Definition) -> dict[str, Any]:
     if dropped is None:
         return made
     if not conversion.merges_make_all(definition) and conversion.merge_list(definition)[1]:
-        raise FormatError("some bytes have no token, and what is left of a pretoken without them may be a token whole")
+        raise FormatError("some bytes have no token, and the rest of a pretoken without them may be a whole token")
     parts = made.get("pretokenizers", [made])
     return {"type": "Sequence", "pretokenizers": [*parts, _split(dropped, "Removed")]}
 
@@ -167,14 +167,14 @@ def _write_split(split: Split) -> dict[str, Any]:
 
 
 def _after_vocab(definition: Definition) -> frozenset[int]:
-    """Return the ids of added tokens that the model lacks, if a file gives them these ids: those after its last."""
+    """Return the ids of added tokens that the model lacks, if they are the ids after its last one, as in files."""
     n = len(definition.vocab) - len(definition.added_ids)
     own = sorted(definition.added_ids)
     return definition.added_ids if own == list(range(n, n + len(own))) else frozenset()
 
 
 def write_model(definition: Definition, *, added_apart: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of the model: those of a line, and its tables, if `added_apart` without added tokens."""
+    """Return the short fields of the model, and its tables (with `added_apart`, without added tokens)."""
     apart = _after_vocab(definition) if added_apart else ()
     vocab, merges, whole_piece = symbol_tables.write(definition, apart=apart)
     fields = {
@@ -185,7 +185,7 @@ def write_model(definition: Definition, *, added_apart: bool = False) -> tuple[d
         "end_of_word_suffix": None,
         "fuse_unk": False,
         "byte_fallback": False,
-        # After a split that drops bytes no rule of whole pieces is needed: `write_pretokenizer` checks that.
+        # After a split that drops bytes, whole pretokens need no rule of their own; `write_pretokenizer` checks that.
         "ignore_merges": whole_piece and not conversion.dropped_bytes(definition),
     }
     return fields, {"vocab": vocab, "merges": merges}

@@ -1,6 +1,6 @@
-"""GPT-2's byte alphabet: bytes ↔ the printable characters that its files write them as.
+"""GPT-2's byte alphabet: bytes ↔ the printable characters (byte symbols) that stand for them in files.
 
-A printable byte of Latin-1 is its own character; the others take the characters from U+0100 up, in their order.
+A printable byte of Latin-1 is its own symbol; the others get the characters from U+0100 on, in order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Bytes(dict[int, int]):
 _BYTES = _Bytes({ord(symbol): byte for byte, symbol in enumerate(SYMBOLS)})
 _SYMBOLS = frozenset(SYMBOLS)
 BYTE_OF = np.array([_BYTES.get(code_point, 256) for code_point in range(max(_BYTES) + 2)], dtype=np.uint16)
-"""Byte by code point; 256 if there is none, as for the last, which stands for all after it."""
+"""Byte by code point; 256 means none, as in the last entry, which stands for all later code points."""
 
 
 def to_symbols(data: bytes) -> str:
@@ -45,7 +45,7 @@ def to_bytes(text: str) -> bytes:
     units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), dtype="<u2")
     found = BYTE_OF[np.minimum(units, len(BYTE_OF) - 1)]
     if len(found) and found.max() > 255:
-        text.translate(_BYTES)  # which raises
+        text.translate(_BYTES)  # raises the error
     return bytes(found.astype(np.uint8))
 
 

@@ -1,4 +1,4 @@
-"""Writes a SentencePiece charsmap as normalizers of a tokenizer.json that change every text alike.
+"""Writes a SentencePiece charsmap as normalizers of a tokenizer.json that have the same effect on every text.
 
 SentencePiece replaces the longest rule at each place. The component Precompiled looks at grapheme clusters instead, and
 drops marks on a character that has a rule. Therefore markers are inserted first: one where a rule of several characters
@@ -27,33 +27,35 @@ from tokkit.normalizers.unicode import NFC
 from tokkit.unicode_regex.code_points import category
 
 JOINED, APART, ITSELF, DOUBLED = (MARKER + end for end in "\ufdd1\ufdd2\ufdd3\ufdd4")
-"""Markers: a rule continues, nothing may be joined, a marker character of the text, after a double. They are
-noncharacters of Unicode, so that nothing composes with them and no rule contains them."""
+"""Markers for: a rule continues; nothing may be joined; a marker character of the text itself; after a double.
+
+They are Unicode noncharacters, so nothing composes with them and no rule contains them.
+"""
 _FEW, _N_SINGLE = 1000, 5
-"""Maximum number of rules of several characters that get one step each; and the steps of a map without any."""
+"""Maximum number of rules of several characters that get one step each, and of steps for other maps."""
 _SEPARATOR, _SAMPLES = "\0", 3000
 _SCALARS = (*range(0x80, 0xD800), *range(0xE000, 0x30000))
 _VOWELS_AND_TAILS = (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3))
-"""Hangul letters that join what is before them."""
+"""Hangul letters that join the character before them."""
 _NEW_COMPOSITIONS = "\U00010000"
-"""Compositions from here on may be newer than Unicode 9, which tokenizers has."""
+"""Compositions from here on may be newer than Unicode 9, which tokenizers uses."""
 
 
 class Known(NamedTuple):
-    """A map as normalizers, and what its rules do to spaces and to characters that they delete."""
+    """A map as normalizers, and the effect of its rules on spaces and deleted characters."""
 
     steps: tuple[Any, ...] | None
-    """The normalizers, None if none are known that do the same."""
+    """The normalizers, None if no equivalent ones are known."""
     deletes: bool
     made_of_runs: tuple[str, ...]
     """Characters that become a text with several adjacent spaces."""
     samples: tuple[str, ...]
-    """Some of the texts that have rules."""
+    """Examples of texts that have rules."""
 
 
 @functools.lru_cache(maxsize=16)
 def known(charsmap: bytes) -> Known:
-    """Return a map as normalizers; a map of all compositions of Unicode takes a second."""
+    """Return a map as normalizers; this takes a second for a map with all compositions of Unicode."""
     pairs = decompile(charsmap)
     return Known(
         _steps(dict(pairs)),
@@ -64,7 +66,7 @@ def known(charsmap: bytes) -> Known:
 
 
 def steps_of(charsmap: bytes) -> tuple[Any, ...] | None:
-    """Return normalizers that do what SentencePiece does with a map; None where they are not known."""
+    """Return normalizers with the effect of a map in SentencePiece; None if they are not known."""
     return known(charsmap).steps
 
 
@@ -121,7 +123,7 @@ def _escape(point: int) -> str:
 
 
 def _replaced_in_turn(single: Mapping[str, str], several: Mapping[str, str]) -> tuple[Any, ...] | None:
-    """Return steps for a few rules of several characters; None if two could overlap, and the first would count.
+    """Return steps for a few rules of several characters; None if two could overlap, because the first would win.
 
     Each match is replaced by a placeholder first, so that no rule matches the result of another.
     """
@@ -141,9 +143,9 @@ def _replaced_in_turn(single: Mapping[str, str], several: Mapping[str, str]) -> 
 
 
 def _unfolded(single: Mapping[str, str], composed: Mapping[str, str]) -> Mapping[str, str] | None:
-    """Return rules of one character that, with NFC and then those of the map, make what all its rules make.
+    """Return rules of one character that, followed by NFC and the map's rules, have the effect of all rules.
 
-    They are the map's own; or those without case folding, where what is composed is folded afterwards.
+    They are the map's own rules, or those without case folding if composed characters are folded afterwards.
     """
     if _made_by(composed, single) == _SEPARATOR.join(composed.values()):
         return single
@@ -161,14 +163,14 @@ def _table(single: Mapping[str, str]) -> dict[int, str]:
 
 
 def _made_by(keys: Iterable[str], single: Mapping[str, str]) -> str:
-    """Return what rules of one character and NFC make of keys; what is between them joins with nothing."""
+    """Return the result of one-character rules and NFC for each key; the separators between keys join with nothing."""
     return unicodedata.normalize("NFC", _SEPARATOR.join(keys).translate(_table(single)))
 
 
 def _composed(
     single: Mapping[str, str], plain: Mapping[str, str], composed: Mapping[str, str], new: Mapping[str, str]
 ) -> tuple[Any, ...] | None:
-    """Return steps for rules of several characters that compose, as NFC does, what those of one character make."""
+    """Return steps for rules of several characters that compose, as NFC does, the results of one-character rules."""
     if any(len(key) > 2 and key[:-1] not in composed and key[:-1] not in new for key in composed):
         return None
     joins = {c for key in (*composed, *new) for c in key[1:]}
@@ -177,9 +179,9 @@ def _composed(
     combining = _combining()
     before = joins | combining | {c for c, value in single.items() if value[:1] in joins | combining}
     folds = plain is not single
-    # What is composed may have a rule to be folded by: it is separate from what follows too.
+    # A composed character may have a case folding rule, so it is also separated from what follows.
     keys = {*single, *plain, *(joins if folds else ())}
-    # Nothing is put in at the start of a text, where tokenizers would lose count of the characters.
+    # Nothing is inserted at the start of a text, where tokenizers would get alignments wrong.
     apart = f"(?:(?<={class_of(keys)})|(?={class_of(before)}))(?<=[^{JOINED[1]}])(?!{MARKER})"
     return (
         *_escaped(),
@@ -195,19 +197,19 @@ def _composed(
 
 
 def _leaves_nothing_to_nfc(keys: Collection[str], values: Iterable[str]) -> bool:
-    """Return whether NFC keeps each value, and each character that no rule is for."""
+    """Return whether NFC keeps each value, and each character without a rule."""
     kept = all(unicodedata.is_normalized("NFC", value) for value in values)
     return kept and all(c in keys for c in map(chr, _SCALARS) if not unicodedata.is_normalized("NFC", c))
 
 
 def _combining() -> set[str]:
-    """Return what NFC may join to what is before it."""
+    """Return the characters that NFC may join to the character before them."""
     marks = category("M")
     return {*map(chr, _VOWELS_AND_TAILS), *(map(chr, marks.points()) if marks is not None else ())}
 
 
 def _joints(keys: Iterable[str]) -> str:
-    """Return a pattern that matches, without a character, where one of the keys goes on."""
+    """Return a pattern with an empty match wherever one of the keys continues."""
     before: dict[str, set[str]] = defaultdict(set)
     for key in keys:
         before[key[-1]].add(key[:-1])
@@ -231,10 +233,10 @@ def _joints(keys: Iterable[str]) -> str:
 
 
 def _new_compositions(rules: Mapping[str, str]) -> list[Replace]:
-    """Return steps for compositions that no NFC has to know, so that each finds what the longest at its place would.
+    """Return steps for compositions that NFC does not know, equivalent to the longest match at each position.
 
-    Rules that begin with what goes on nowhere are first, the longest first. Then come doubles, which pair from the left
-    and are marked, so that what a rule adds to them is found; then the others.
+    Rules whose first character never continues another rule come first, the longest first. Then come doubles, which
+    pair from the left and are marked, so that rules that extend them are found; then the others.
     """
     joins = {c for key in rules for c in key[1:]}
     by_length = sorted(rules, key=lambda key: (-len(key), key))
@@ -269,7 +271,7 @@ def _digest(steps: Iterable[Any]) -> str:
 
 
 def rules_of(steps: tuple[Any, ...]) -> LongestRules | None:
-    """Return the rules whose steps these are, None where they are not known."""
+    """Return the rules that these steps express, None if they are not known."""
     if not steps or steps[0] != _escaped()[0]:
         return None
     if name := _KNOWN.get(_digest(steps)):

@@ -1,6 +1,6 @@
-"""Writes classic BPE, whose end of words is a symbol of its own, as components that tokenizers has.
+"""Writes classic BPE, whose end-of-word mark is a separate symbol, as components of tokenizers.
 
-In tokenizers a suffix is part of a word's last character. Therefore one character stands for the end of words: a
+In tokenizers, a suffix is part of a word's last character. Therefore a special character stands for the end of words: a
 normalizer adds it after each word, and words are split after it.
 """
 
@@ -48,7 +48,7 @@ def spelt(definition: Definition) -> Definition:
         model=replace(model, end_of_word_suffix=None, suffix_apart=False),
         normalizer=Normalizers([
             *([] if given is None else getattr(given, "normalizers", [given])),
-            # In a text the character is unknown, like any character without a token.
+            # If the text contains this character, it is unknown, like any character without a token.
             Replace({"String": end}, other),
             Replace({"Regex": _ends(punctuation=punctuation)}, end),
         ]),
@@ -58,7 +58,7 @@ def spelt(definition: Definition) -> Definition:
 
 
 def folded(definition: Definition) -> Definition:
-    """Return classic BPE where a definition is what `spelt` makes of it, with "</w>" as the suffix; else as it is."""
+    """Return classic BPE with the suffix "</w>" if a definition is a result of `spelt`; else the definition itself."""
     split = definition.pretokenizer
     steps: tuple[Any, ...] = getattr(definition.normalizer, "normalizers", ())
     if len(steps) < 2 or not isinstance(split, Pretokenizers) or not isinstance(definition.model, CharBPE):
@@ -99,16 +99,17 @@ def _same(one: Definition, other: Definition) -> bool:
 
 def _refusal(model: CharBPE, why: str) -> FormatError:
     return FormatError(
-        f"the end of words, {model.end_of_word_suffix!r}, is a symbol of its own, which tokenizers does not have, and "
+        f"the end-of-word mark {model.end_of_word_suffix!r} is a separate symbol, which tokenizers does not support, "
+        "and "
         f'{why}; train with word_end="attached" for a tokenizer.json'
     )
 
 
 def _with_end(model: CharBPE, vocab: Vocab) -> set[int]:
-    """Return the ids of the end of words and of all that merges make with it."""
+    """Return the ids of the end-of-word mark and of all tokens that merges make with it."""
     end = vocab.get((model.end_of_word_suffix or "").encode())
     if len(model.end_of_word_suffix or "") == 1:
-        raise _refusal(model, "it is a character that texts may have")
+        raise _refusal(model, "it is a character that texts may contain")
     found = set() if end is None else {end}
     merges = model.merges.tolist()
     for _, right, result in merges:
@@ -122,12 +123,12 @@ def _with_end(model: CharBPE, vocab: Vocab) -> set[int]:
 
 @functools.cache
 def _ends(*, punctuation: bool) -> str:
-    """Return a pattern that matches, without a character, where a word ends; a punctuation character is a word."""
+    """Return a pattern with an empty match at each end of a word; a punctuation character is a word."""
     white = class_of(map(chr, code_points.escape("s").points()))
     inside = f"[^{white[1:]}"
     if not punctuation:
         return f"(?<={inside})(?!{inside})"
-    # BERT's punctuation is that of an older Unicode: some of it has another category by now.
+    # BERT's punctuation is by an older Unicode version; some characters have another category now.
     sets = [found for name in ("P", "S", "M") if (found := code_points.category(name)) is not None]
     characters = (chr(point) for found in sets for point in found.points())
     marks = class_of(c for c in characters if "punctuation" in kinds_of(c))

@@ -1,7 +1,6 @@
-"""Reads and writes the components of a tokenizer.json, by one table line for each kind.
+"""Reads and writes the components of a tokenizer.json, from a table with one line per component.
 
-Keys and values that are in no table are refused with their path in the file, so that nothing that could change an id is
-ignored.
+Unknown keys and values are refused with their path in the file, so that nothing that could change an id is ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _REQUIRED: Any = object()
 
 
 class Field(NamedTuple):
-    """How one field is read and written; without a default it must be there."""
+    """How one field is read and written; without a default, it is required."""
 
     read: Callable[[Any, str], Any]
     write: Callable[[Any], Any]
@@ -86,24 +85,24 @@ def _parts(kinds: Callable[[], Mapping[str, Kind]]) -> Field:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of component: where its class is, and its fields by their names in the file."""
+    """A type of component: the location of its class, and its fields by their names in the file."""
 
     target: str
     fields: Mapping[str, Field]
     read: Callable[[Section], dict[str, Any]] | None = None
     write: Callable[[Any], dict[str, Any]] | None = None
-    """Where the fields in a file are not those of the class."""
+    """Functions for components whose fields in a file differ from those of the class."""
 
     @property
     def made_by(self) -> type:
-        """The class, imported when it is needed: a file has a few of all."""
+        """The class, imported on demand, because a file uses only a few."""
         module, name = self.target.split(":")
         made: type = getattr(importlib.import_module(f"tokkit.{module}"), name)
         return made
 
 
 def kind(target: str, **fields: Field) -> Kind:
-    """Return a kind whose class takes these fields."""
+    """Return a type whose class takes these fields."""
     return Kind(target, fields)
 
 
@@ -152,7 +151,7 @@ def write(component: Any, kinds: Mapping[str, Kind]) -> dict[str, Any] | None:
 
 
 def _folded(component: Any) -> Any:
-    """Return what `_spelt` has made several steps of; any other component as it is."""
+    """Return the component that `_spelt` wrote as several steps; any other component unchanged."""
     if not (steps := getattr(component, "normalizers", ())):
         return component
     from tokkit.normalizers.longest_rules import MARKER
@@ -165,7 +164,7 @@ def _folded(component: Any) -> Any:
 
 
 def _spelt(component: Any) -> Any:
-    """Return a component that tokenizers has; FormatError if none does what the rules of a charsmap do."""
+    """Return an equivalent component of tokenizers; FormatError if no components have the effect of a charsmap."""
     if type(component).__name__ != "LongestRules":
         return component
     from tokkit.formats import charsmap_steps
@@ -176,7 +175,7 @@ def _spelt(component: Any) -> Any:
     return Sequence(steps)
 
 
-# ---- components whose fields in a file are not those of their class
+# ---- components whose fields in a file differ from those of their class
 
 
 def _read_metaspace(section: Section) -> dict[str, Any]:
@@ -189,7 +188,7 @@ def _read_metaspace(section: Section) -> dict[str, Any]:
     if scheme is not None and scheme not in schemes:
         strict_json.refuse(section.at("prepend_scheme"), scheme, schemes)
     if prefix is False and scheme not in (None, "never"):
-        raise FormatError(f'{section.at("add_prefix_space")}: false goes with the prepend_scheme "never" alone')
+        raise FormatError(f'{section.at("add_prefix_space")}: false is only allowed with the prepend_scheme "never"')
     given["prepend_scheme"] = scheme or ("never" if prefix is False else "always")
     given["split"] = section.take("split", bool, default=True)
     return given
@@ -218,7 +217,7 @@ def _read_template(section: Section) -> dict[str, Any]:
         id_, ids, texts = token.take("id", str), token.take("ids", list), token.take("tokens", list)
         token.finish()
         if id_ != name:
-            raise FormatError(f"{token.at('id')}: it must be {name!r}, the name of the token, not {id_!r}")
+            raise FormatError(f"{token.at('id')}: it is {id_!r}; it must be {name!r}, the name of the token")
         tokens.append(_checked(token.path, SpecialToken, id_, tuple(ids), tuple(texts)))
     given["special_tokens"] = tuple(tokens)
     return given
@@ -314,4 +313,4 @@ STAGES: dict[str, Mapping[str, Kind]] = {
     "post_processor": POSTPROCESSORS,
     "decoder": DECODERS,
 }
-"""Key of a tokenizer.json → what may be there."""
+"""Key of a tokenizer.json → the types of components that may be there."""

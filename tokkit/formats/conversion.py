@@ -44,11 +44,11 @@ def missing_byte(blob: bytes, offsets: NDArray[np.int64]) -> int | None:
 
 
 NEVER_IN_UTF8 = frozenset([0xC0, 0xC1, *range(0xF5, 0x100)])
-"""The bytes that no text has."""
+"""The bytes that never occur in UTF-8."""
 
 
 def missing_bytes(blob: bytes, offsets: NDArray[np.int64]) -> list[int]:
-    """Return the bytes that no token of length one is."""
+    """Return the bytes without a token of length one."""
     starts = offsets[:-1][np.diff(offsets) == 1]
     absent = np.ones(256, dtype=bool)
     absent[np.frombuffer(blob, dtype=np.uint8)[starts]] = False  # np.setdiff1d would import half of numpy
@@ -57,7 +57,7 @@ def missing_bytes(blob: bytes, offsets: NDArray[np.int64]) -> list[int]:
 
 
 def dropped_bytes(definition: Definition) -> list[int]:
-    """Return the bytes of texts that no ordinary token is."""
+    """Return the bytes that can occur in text but have no ordinary token."""
     return [byte for byte in missing_bytes(*ordinary_tokens(definition)) if byte not in NEVER_IN_UTF8]
 
 
@@ -74,14 +74,14 @@ def ordinary_tokens(definition: Definition) -> tuple[bytes, NDArray[np.int64]]:
     parts.append(blob[done:])
     np.cumsum(lengths, out=offsets[1:])
     packed = b"".join(parts)
-    # Ids that nothing has, after the last ordinary token, are not part of a rank file.
+    # Unused ids after the last ordinary token are not part of a rank file.
     n_ids = int(np.flatnonzero(lengths)[-1]) + 1 if lengths.any() else 0
     offsets = offsets[: n_ids + 1]
     return packed, offsets
 
 
 def only_bytes(definition: Definition, what: str) -> Split:
-    """Return the split of a definition with only byte-level BPE; FormatError names any other component."""
+    """Return the split of a definition that is only byte-level BPE; FormatError names any other component."""
     model, split = definition.model, definition.pretokenizer
     if not isinstance(model, BPE) or not isinstance(split, Split):
         raise FormatError(f"{what} only byte-level BPE; this tokenizer's model is {described(model)}")
@@ -105,8 +105,8 @@ def adds_tokens(definition: Definition) -> bool:
 def merge_list(definition: Definition) -> tuple[NDArray[np.uint32], bool]:
     """Return (merges of shape (n, 3), whole_piece) that give every text the definition's ids.
 
-    A merge list has both already. Of rank BPE they are the merges that can happen; its rule that a piece which is
-    a token gets that id is needed only where merging cannot make some token.
+    A merge list has both already. For rank BPE, they are the merges that can happen; the rule that a pretoken which is
+    a token gets its id is only needed if merging cannot make some token.
     """
     model = definition.model
     if not isinstance(model, BPE):
@@ -134,7 +134,9 @@ def why_not_ranks(definition: Definition) -> str | None:
         at = int(differ[0])
         here, there = (vocab[int(m[at, 2])] for m in (merges, by_rank))
         if here == there:
-            return f"{here!r} is made of {tuple(merges[at, :2])}, and ranks would make it of {tuple(by_rank[at, :2])}"
+            return (
+                f"{here!r} is merged from {tuple(merges[at, :2])}; ranks would merge it from {tuple(by_rank[at, :2])}"
+            )
         return f"merge {at} makes {here!r}, and ranks would make {there!r} first"
     if len(by_rank) > n:
         return f"no merge makes {vocab[int(by_rank[n, 2])]!r}, which ranks would make"
@@ -143,11 +145,11 @@ def why_not_ranks(definition: Definition) -> str | None:
     if unreachable and not definition.model.whole_piece:
         made = set(merges[:, 2].tolist()) | set(special)
         lost = next(token for token, id_ in vocab.items() if len(token) > 1 and id_ not in made)
-        return f"no merge makes {lost!r}, which ranks would give its id as a whole piece"
+        return f"no merge makes {lost!r}, which ranks would give its id as a whole pretoken"
     return None
 
 
 def merges_make_all(definition: Definition) -> bool:
-    """Return whether merging makes every ordinary token: whole pieces need no rule of their own then."""
+    """Return whether merging makes every ordinary token, so that whole pretokens need no separate rule."""
     model = definition.model
     return isinstance(model, BPE) and not possible_merges(definition.vocab, model, definition.added_vocab.values())[1]

@@ -12,19 +12,19 @@ import math
 
 MAX = (1 << 64) - 1
 POWERS = 308
-"""The greatest power of ten that is one step; a less one takes several."""
+"""The highest power of ten that is applied in one step; lower exponents take several."""
 EXACT_DIGITS = 15
 TENS = [float(f"1e{power}") for power in range(20)]
 
 
 def read(text: str) -> float:
-    """Return the float that tokenizers makes of a JSON number with a point or exponent (json's `parse_float`).
+    """Return the float that tokenizers reads for a JSON number with a point or exponent (for json's `parse_float`).
 
     >>> read("-2.0122928619384766") == -2.0122928619384766, read("-9.132585525512695") == -9.132585525512695
     (False, True)
     """
     whole, _, fraction = text.partition(".")
-    if len(text) < 20 and fraction.isdecimal():  # nearly all
+    if len(text) < 20 and fraction.isdecimal():  # the usual case
         value = int(whole.lstrip("-") + fraction) / TENS[len(fraction)]
         return -value if text[0] == "-" else value
     mantissa, _, exponent = text.lower().partition("e")
@@ -53,7 +53,7 @@ def _ten_to(power: int) -> float:
 
 
 def write(value: float) -> str:
-    """Return digits that tokenizers reads as this finite float; if there are none, the shortest of correct readers.
+    """Return digits that tokenizers reads as this finite float; if there are none, the shortest correct ones.
 
     >>> write(-2.5), write(-2.0122928619384766), read(write(-2.0122928619384766)) == -2.0122928619384766
     ('-2.5', '-2.0122928619384764', True)

@@ -1,4 +1,4 @@
-"""Finds what a tokenizer does differently in another format: rules that differ, and texts that show it."""
+"""Describes how a tokenizer differs in another format: rules that differ, and texts that show it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tokkit.definition import Definition
 from tokkit.errors import FormatError, TokkitError
 
 MAX_TEXTS = 20_000
-"""Texts of a rule that are tried; each is a few characters long."""
+"""Maximum number of short texts that are tried for a rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A rule by which a saved tokenizer differs, and a text that shows it: its ids here, and as the file has it.
+    """A rule by which a saved tokenizer differs, and a text that shows it, with its ids here and in the file.
 
     `text` is None, without ids, if no such text is known although the rules differ.
     """
@@ -65,10 +65,10 @@ def refusal(differences: Sequence[Difference], format: str) -> FormatError:
 def found_or_refused(
     definition: Definition, there: Definition, rules: Sequence[Rule], format: str, *, lossy: bool
 ) -> list[Difference]:
-    """Return the differences, if they are allowed; FormatError for some that are not."""
+    """Return the differences, if they are allowed; FormatError for differences that are not."""
     try:
         found = find(definition, there, rules)
-    except TokkitError:  # what nothing can run is written as it is said
+    except TokkitError:  # a definition that cannot run is written without a test
         found = [Difference(rule.what) for rule in rules]
     if not lossy:
         raise refusal(found, format)

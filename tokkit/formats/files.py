@@ -19,7 +19,7 @@ from tokkit.formats import temporary_files
 Buffer = bytes | memoryview
 
 NO_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EMLINK)
-"""What os.link says if there are no hard links: exFAT, some network mounts, containers and systems."""
+"""Errors of os.link where hard links do not exist: exFAT, some network mounts, containers and systems."""
 
 KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -31,17 +31,17 @@ KINDS = (
 
 
 def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file") -> BufferedReader:
-    """Open a regular file for reading; FormatError for any other kind."""
+    """Open a regular file for reading; FormatError for other types of files."""
     check_name(path)
     mode = os.stat(path).st_mode
     for is_kind, kind in KINDS:
         if is_kind(mode):
-            raise FormatError(f"{kind}, where {expected} was expected")
+            raise FormatError(f"{kind}; it must be {expected}")
     return open(path, "rb")
 
 
 def check_name(path: str | os.PathLike[str]) -> None:
-    """Raise FormatError for a path that no file can have: with a NUL, or with invalid surrogates."""
+    """Raise FormatError for an invalid path, which has a NUL or invalid surrogates."""
     name = os.fspath(path)
     try:
         encoded = os.fsencode(name)
@@ -52,7 +52,7 @@ def check_name(path: str | os.PathLike[str]) -> None:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a regular file; FormatError for any other kind, an empty file, or one above file_bytes."""
+    """Return the bytes of a regular file; FormatError for other types, an empty file, or more than file_bytes."""
     with open_regular(path) as file:
         return read_all(file)
 
@@ -80,11 +80,11 @@ def decode(data: bytes) -> str:
 def refuse_inputs(
     outputs: Iterable[str | os.PathLike[str]], inputs: Iterable[str | os.PathLike[str] | bytes | os.PathLike[bytes]]
 ) -> None:
-    """Raise SameFileError if one of `outputs` is one of `inputs`: a file that is read would be lost.
+    """Raise SameFileError if one of `outputs` is one of `inputs`, because an input file would be overwritten.
 
-    Files are compared, not names, so that links, other spellings of a path and names without regard to case are seen
-    through. "-" is standard output and standard input, where these are files. A file that does not exist is not an
-    input, and neither pipes nor devices are lost when they are written to.
+    Files are compared, not names, so links, different spellings of a path and case-insensitive names are handled. "-"
+    is standard output and standard input, if these are files. A file that does not exist is not an input, and pipes and
+    devices are not overwritten.
     """
     written: dict[Any, str] = {}
     for out in outputs:
@@ -99,7 +99,7 @@ def refuse_inputs(
 
 
 def _identity(path: str, stream: str) -> tuple[int, int] | str | None:
-    """Return what two names of one file or folder share, None for what is neither, or not there."""
+    """Return a key that all names of a file or folder share, None for other types and missing files."""
     # ValueError: a stream without a descriptor, or a name that no file can have.
     with contextlib.suppress(OSError, ValueError):
         if path == "-":
@@ -108,15 +108,15 @@ def _identity(path: str, stream: str) -> tuple[int, int] | str | None:
         else:
             status = os.stat(path)
         if status is not None and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
-            # Some file systems number nothing; names are all there is then.
+            # Some file systems have no inode numbers; then only names can be compared.
             return (status.st_dev, status.st_ino) if status.st_ino else os.path.normcase(os.path.realpath(path))
     return None
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is written to and not replaced: a pipe, a device, or a file that someone has open.
+    """Return whether a path is written in place, not replaced: a pipe, a device, or an open file of a process.
 
-    /dev/stdout may lead to a regular file: a new one put in its place would not reach who opened it.
+    /dev/stdout may be a regular file; the process that opened it would not see a replacement.
     """
     try:
         mode = os.stat(path).st_mode
@@ -132,7 +132,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer
 
     The bytes are written to a new file in the same directory, which then gets the old one's name and mode. After any
     error, an OSError, the old file is unchanged. A symbolic link stays, and its target is replaced. Streams (see
-    `is_stream`) are written to. `overwrite=False` raises FileExistsError if a file exists that is not a stream.
+    `is_stream`) are written directly. `overwrite=False` raises FileExistsError if the file exists and is not a stream.
     """
     check_name(path)
     if is_stream(path):
@@ -160,7 +160,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[Buffer
 
 
 def put_new(temporary: str, target: str) -> None:
-    """Give a file a name that no file has yet; its old name may stay."""
+    """Give a file a new name that must not exist yet; its old name may stay."""
     try:
         os.link(temporary, target)
     except FileExistsError:
@@ -168,14 +168,15 @@ def put_new(temporary: str, target: str) -> None:
     except OSError as error:
         if error.errno not in NO_LINKS:
             raise
-        # Between this look and the replacing another program may make the file; without links nothing prevents it.
+        # Another program may create the file between this check and the rename; without links, this cannot be
+        # prevented.
         if os.path.lexists(target):
             raise FileExistsError(f"{show(target)} exists") from None
         os.replace(temporary, target)
 
 
 def _write_new(path: str, data: bytes | Iterable[Buffer], mode: int | None) -> None:
-    """Create a file with `data`, on the disk when this returns; `mode` None is a new file's, as umask says."""
+    """Create a file with `data`, flushed to disk; with `mode` None, its mode follows the umask."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o666)
     try:
@@ -195,7 +196,7 @@ def _write_all(descriptor: int, data: bytes | Iterable[Buffer]) -> None:
 
 
 def _sync_directory(path: str) -> None:
-    """Put the new name on the disk too, where the system can; the file is complete without it."""
+    """Flush the new name to disk too, if the system can; the file is complete without this."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
         try:

@@ -31,7 +31,7 @@ def fingerprint(definition: Definition, engine: Engine) -> str:
         if model.drops_unknown:
             digest.update(b"drops unknown")
     else:
-        # Which tokens a SentencePiece model has says the model itself.
+        # A SentencePiece model itself defines its tokens.
         added_ids = [] if isinstance(model, SentencePieceModel) else sorted(definition.added_ids)
         digest.update(repr((added, _plain(model), _plain(split), added_ids)).encode())
     more = {
@@ -47,7 +47,7 @@ def fingerprint(definition: Definition, engine: Engine) -> str:
 
 
 def _whole(definition: Definition) -> Any:
-    """Return the model; special tokens that a SentencePiece model has not make the same of it as if it had them."""
+    """Return the model; a SentencePiece model is completed with special tokens, so that equal tokenizers are equal."""
     if not isinstance(definition.model, SentencePieceModel):
         return definition.model
     try:
@@ -57,7 +57,7 @@ def _whole(definition: Definition) -> Any:
 
 
 def _is_plain(definition: Definition, token: Any) -> bool:
-    """Return whether a token is found in the original text; without a normalizer this is the normalized text."""
+    """Return whether a token is searched for in the original text, which without a normalizer is also normalized."""
     stripped = token.single_word or token.lstrip or token.rstrip
     return not stripped and (not token.normalized or definition.normalizer is None)
 
@@ -77,14 +77,14 @@ def _plain(part: Any) -> Any:
 
 
 def _layout(postprocessor: Any) -> Any:
-    """Return which tokens a postprocessor adds, and the types: how it trims offsets changes no id."""
+    """Return the tokens and type ids that a postprocessor adds; trimming of offsets does not affect ids."""
     if postprocessor is None:
         return None
     found = []
     for pair in (False, True):
         try:
             parts = postprocessor.layout(pair=pair).parts
-        except OptionError:  # what it cannot do
+        except OptionError:  # it does not support this
             parts = ()
         for part in parts:
             found.append((getattr(part, "ids", None), getattr(part, "number", None), part.type_id))

@@ -53,7 +53,9 @@ def definition(vocabulary: Vocabulary, pattern: str | None = None) -> Definition
 
 def _byte_level(vocabulary: Vocabulary, pattern: str | None) -> Definition:
     for text, id_ in vocabulary.of_type(BYTE).items():
-        raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which byte-level BPE lacks")
+        raise FormatError(
+            f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which byte-level BPE does not have"
+        )
     cut = gguf_splits.find(vocabulary.split, pattern)
     unused = set(np.flatnonzero(vocabulary.types == UNUSED).tolist())
     tokens = {id_: text for id_, text in enumerate(vocabulary.tokens) if id_ not in unused}
@@ -90,7 +92,7 @@ def _in_turn(
     texts = {token.content: token.id for token in added}
     own = table.without(texts)
     packed = pack(own, added, f"{GGML}tokens")
-    # Merges make the others or do not; with none of their own in the table, a file could not state their ids.
+    # Other tokens are made by merges or not at all; without an entry in the table, a file could not give their ids.
     added_ids = frozenset(id_ for text, id_ in texts.items() if whole_piece or len(text) == 1)
     found = table.find_merges(Merges.of(merges))
     model = CharBPE(

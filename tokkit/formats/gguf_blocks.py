@@ -1,8 +1,8 @@
-"""The block types of GGUF tensors: bytes → whole numbers with a scale, and often a minimum, for each group → float32.
+"""The block types of GGUF tensors: bytes → integers with a scale (and often a minimum) per group → float32.
 
-Weights of a row are stored in blocks of 32 or 256. All types are of one form: weight = code * scale - minimum, where a
-group of 16 or 32 weights has the same scale and minimum; in blocks of 256 these are 6-bit or 8-bit numbers themselves,
-times one float16 of the block. Layouts: ggml-org/ggml, docs/gguf.md and the structs of ggml-common.h.
+Weights of a row are stored in blocks of 32 or 256. All types have the same form: weight = code * scale - minimum, where
+a group of 16 or 32 weights shares scale and minimum; in blocks of 256, these are 6-bit or 8-bit numbers multiplied by a
+float16 of the block. Layouts: ggml-org/ggml, docs/gguf.md and the structs of ggml-common.h.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bytes = NDArray[Any]
-"""Arrays of uint8; what numpy's stubs make of arithmetic with them is wider."""
+"""Arrays of uint8; in numpy's stubs, arithmetic with them has a wider type."""
 Floats = NDArray[np.float32]
 
 
 class Groups(NamedTuple):
-    """n blocks taken apart: codes int8 (n, groups, weights), scales and, in some types, minima float32 (n, groups)."""
+    """n unpacked blocks: codes int8 (n, groups, weights), scales and, in some types, minima float32 (n, groups)."""
 
     codes: NDArray[np.int8]
     scales: Floats
@@ -35,7 +35,7 @@ class Groups(NamedTuple):
 
 
 class BlockType(NamedTuple):
-    """A type of block: its name, its weights and bytes, the bits of a number, and how its bytes are taken apart."""
+    """A type of block: its name, its numbers of weights, bytes and bits, and the function that unpacks it."""
 
     name: str
     n_weights: int
@@ -51,7 +51,7 @@ def _half(blocks: Bytes, at: int) -> Floats:
 
 
 def _nibbles(packed: Bytes, runs: int) -> Bytes:
-    """Return the low halves, then the high ones, of each of `runs` runs of bytes: (n, 2 runs, bytes of a run)."""
+    """Return the low nibbles, then the high nibbles, of each of `runs` runs of bytes: (n, 2 runs, bytes of a run)."""
     each = packed.reshape(len(packed), runs, 1, -1)
     return np.concatenate([each & 15, each >> 4], axis=2).reshape(len(packed), 2 * runs, -1)
 
@@ -93,7 +93,7 @@ def _q8_0(blocks: Bytes) -> Groups:
 
 
 def _scales_and_minima(blocks: Bytes) -> tuple[Floats, Floats]:
-    """Return both (n, 8) of a block that begins with two float16 and eight pairs of 6 bits in 12 bytes."""
+    """Return scales and minima, both (n, 8), of blocks that begin with two float16 and eight pairs of 6-bit numbers."""
     first, second, third = (blocks[:, at : at + 4] for at in (4, 8, 12))
     scales = np.concatenate([first & 63, (third & 15) | (first >> 6 << 4)], axis=1)
     minima = np.concatenate([second & 63, (third >> 4) | (second >> 6 << 4)], axis=1)
@@ -112,7 +112,7 @@ def _q5_k(blocks: Bytes) -> Groups:
 
 def _q6_k(blocks: Bytes) -> Groups:
     n = len(blocks)
-    low = _nibbles(blocks[:, :128], 2).reshape(n, 2, 4, 32)  # of each half of the block four times 32
+    low = _nibbles(blocks[:, :128], 2).reshape(n, 2, 4, 32)  # four times 32 weights in each half of the block
     shift = np.arange(0, 8, 2, dtype=np.uint8)[:, None]
     high: Bytes = (blocks[:, 128:192].reshape(n, 2, 1, 32) >> shift) & 3
     scales = _half(blocks, 208) * blocks[:, 192:208].view(np.int8)
@@ -128,7 +128,7 @@ def halves(type_: BlockType, blocks: Bytes) -> tuple[Bytes, Floats, Floats | Non
         return blocks[:, None, 2:], _half(blocks, 0), None
     if type_.name == "Q4_1":
         return blocks[:, None, 4:], _half(blocks, 0), -_half(blocks, 2)
-    # The halves of a byte of Q4_K are of neighbouring groups, and each of them 32 bytes long.
+    # In Q4_K, the two nibbles of a byte belong to neighbouring groups, and a group takes 32 bytes.
     runs = blocks[:, 16:].reshape(-1, 4, 2, 16)
     first, second = runs[:, :, 0], runs[:, :, 1]
     made = np.empty((len(blocks), 4, 2, 16), dtype=np.uint8)
@@ -147,6 +147,6 @@ BLOCK_TYPES = {
     13: BlockType("Q5_K", 256, 176, 5, True, _q5_k),
     14: BlockType("Q6_K", 256, 210, 6, False, _q6_k),
 }
-"""Number of a type in the file → what it is."""
+"""Number of a type in the file → the type."""
 PLAIN_TYPES = {0: ("F32", "<f4"), 1: ("F16", "<f2"), 28: ("F64", "<f8"), 30: ("BF16", "<u2")}
-"""Number of a type whose weights stand alone → its name in .safetensors, and numpy's."""
+"""Number of a type without blocks → its name in .safetensors, and numpy's."""

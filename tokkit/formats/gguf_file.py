@@ -1,9 +1,9 @@
-"""Reads the header of a GGUF file, its keys and the places of its tensors, and checks each length before it is used.
+"""Reads the header of a GGUF file: its keys, and the positions of its tensors; all lengths are checked before use.
 
 GGUF versions 2 and 3, little endian: magic, version, number of tensors, number of keys; then for each key its name, the
-number of its type, and the value; then for each tensor its name, its axes, the number of its type, and where its data
-begin. The data that follow are not read here: a model of gigabytes takes the time of its first megabytes. Version 1
-(32-bit lengths) and big-endian files are refused.
+number of its type, and the value; then for each tensor its name, shape, type number, and the start of its data. The
+data are not read here, so a model of gigabytes takes only the time of its first megabytes. Version 1 (32-bit lengths)
+and big-endian files are refused.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ MAX_METADATA = 1 << 27
 """Maximum size of all keys, 128 MiB; the largest metadata in use take 1/5 of it."""
 MAX_KEYS = 1 << 16
 MAX_NAME = 1 << 16
-"""Bytes of a key's name, as the specification has it."""
+"""Maximum bytes of a key's name, by the specification."""
 MAX_STRINGS = 1 << 22
-"""Strings in one array: a vocabulary has at most half as many tokens (vocab.MAX_ID), and fewer merges than this."""
+"""Maximum strings in one array; vocabularies have at most half as many tokens (vocab.MAX_ID), and fewer merges."""
 MAX_DEPTH = 4
 MAX_TENSORS = 1 << 16
 MAX_AXES = 4
-"""Axes of a tensor, as the specification has it."""
+"""Maximum number of dimensions of a tensor, by the specification."""
 MAX_ITEMS = 1 << 56
-"""Numbers in one tensor: more than any file holds, and products of it with a number's bytes fit 64 bits."""
+"""Maximum numbers in one tensor: more than any file has, and in bytes it still fits in 64 bits."""
 
-# Number of a type → what it is: the type of a fixed-width value, BOOL, STRING or ARRAY.
+# Number of a type → the type: that of a fixed-width value, BOOL, STRING or ARRAY.
 _FIXED = {0: "<u1", 1: "<i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?", 10: "<u8", 11: "<i8", 12: "<f8"}
 _BOOL, _STRING, _ARRAY = 7, 8, 9
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
@@ -46,7 +46,7 @@ Value = bool | int | float | bytes | list[bytes] | NDArray[np.generic] | None
 
 
 class TensorPlace(NamedTuple):
-    """What the header says of a tensor: its shape, rows first as numpy has it, and where in the data it begins."""
+    """A tensor in the header: its shape (rows first, as in numpy), and its start in the data."""
 
     name: str
     shape: tuple[int, ...]
@@ -73,7 +73,7 @@ def read(file: BinaryIO, wanted: Callable[[str], bool]) -> dict[str, Value]:
 
 
 def read_header(file: BinaryIO) -> Header:
-    """Return all keys, as `read` does, and the places of the tensors, which nobody has compared with the data yet."""
+    """Return all keys, as `read` does, and the positions of the tensors, which are not checked against the data."""
     reader = _Reader(file)
     keys = reader.metadata(lambda name: True)
     return Header(keys, *reader.tensors())
@@ -91,8 +91,8 @@ class _Reader:
         self._file = file
         self._size = os.fstat(file.fileno()).st_size
         self._data = b""
-        self._start = 0  # where in the file self._data begins
-        self._at = 0  # where in self._data the next byte is
+        self._start = 0  # position of self._data in the file
+        self._at = 0  # position of the next byte in self._data
         self._key = ""
         self._n_tensors = 0
 
@@ -106,7 +106,7 @@ class _Reader:
             raise self._error(4, f"GGUF version {version}; versions 2 and 3 are read")
         self._n_tensors = self._u64()
         n_keys = self._u64()
-        # The shortest key: the length of its name, one letter, its type, a value of one byte.
+        # The shortest possible key: the length of its name, one letter, its type, a value of one byte.
         self._check_count(n_keys, 8 + 1 + 4 + 1, MAX_KEYS, "keys")
         found: dict[str, Value] = {}
         seen: set[str] = set()
@@ -124,9 +124,9 @@ class _Reader:
         return found
 
     def tensors(self) -> tuple[list[TensorPlace], int]:
-        """Return the tensors, and where the header ends; `metadata` goes before."""
+        """Return the tensors and the end of the header; call `metadata` first."""
         self._key = ""
-        # The shortest description: the length of its name, one letter, no axes, its type, its offset.
+        # The shortest possible entry: the length of its name, one letter, no dimensions, its type, its offset.
         self._check_count(self._n_tensors, 8 + 1 + 4 + 4 + 8, MAX_TENSORS, "tensors", at=8)
         found: dict[str, TensorPlace] = {}
         for number in range(self._n_tensors):
@@ -139,7 +139,7 @@ class _Reader:
             at = self.place
             (n_axes,) = _U32.unpack(self._take(4))
             if n_axes > MAX_AXES:
-                raise self._error(at, f"{n_axes} axes; {MAX_AXES} are the most")
+                raise self._error(at, f"{n_axes} dimensions; it must be at most {MAX_AXES}")
             shape = tuple(self._u64() for _ in range(n_axes))[::-1]
             if not 0 < math.prod(shape) <= MAX_ITEMS:
                 raise self._error(at, f"no tensor has the shape {shape}")
@@ -208,7 +208,7 @@ class _Reader:
         return np.frombuffer(data, dtype=dtype)
 
     def _strings(self, count: int, keep: bool) -> list[bytes]:
-        """Return the strings of an array; a vocabulary is mostly these, so that the loop does little."""
+        """Return the strings of an array, in a fast loop, because most of a vocabulary is such an array."""
         found: list[bytes] = []
         unpack = _U64.unpack_from
         data, at = self._data, self._at
@@ -232,7 +232,7 @@ class _Reader:
 
     @property
     def place(self) -> int:
-        """The place in the file of the next byte."""
+        """The position of the next byte in the file."""
         return self._start + self._at
 
     def _u64(self) -> int:
@@ -253,7 +253,7 @@ class _Reader:
         self._file.seek(self._start)
 
     def _need(self, n: int) -> None:
-        """Have the next `n` bytes in memory; FormatError if the file does not have them."""
+        """Load the next `n` bytes into memory; FormatError if the file does not have them."""
         if self._at + n <= len(self._data):
             return
         self._check_left(n)
@@ -266,12 +266,14 @@ class _Reader:
     def _check_left(self, n: int) -> None:
         left = self._size - self.place
         if n > left:
-            raise self._error(self.place, f"{n} bytes are needed, and {left} are left: the file is cut or damaged")
+            raise self._error(
+                self.place, f"{n} bytes are needed, and {left} are left: the file is truncated or damaged"
+            )
         if self.place + n > MAX_METADATA:
             raise self._error(self.place, f"{n} bytes more; metadata end within {MAX_METADATA} bytes")
 
     def _check_count(self, count: int, width: int, limit: int, what: str, at: int | None = None) -> None:
-        """Refuse a number of items, stated at byte `at`, that the rest of the file, or any model, cannot have."""
+        """Refuse a number of items, at byte `at`, that does not fit in the rest of the file or exceeds the limit."""
         left = self._size - self.place
         at = self.place - 8 if at is None else at
         if count * width > left:

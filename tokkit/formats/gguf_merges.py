@@ -1,8 +1,8 @@
 """Finds the merges of a SentencePiece BPE vocabulary from its scores, in order of priority.
 
-SentencePiece merges any two neighbours whose concatenation is a piece: the piece with the greatest score first, then
-the leftmost. A merge list is equivalent if every symbol is a token, and if pieces of equal score cannot overlap, or are
-runs of one character, as those of spaces often are, and make nothing of higher priority. FormatError for others.
+SentencePiece merges any two neighbours whose concatenation is a piece: the piece with the highest score first, then the
+leftmost. A merge list is equivalent if every symbol is a token, and if pieces of equal score cannot overlap, or are
+runs of one character (often of spaces) that are not part of a piece with a higher score. FormatError otherwise.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from tokkit.formats.gguf_vocabulary import GGML, NORMAL, UNUSED, Vocabulary
 from tokkit.formats.strict_json import brief
 
 MAX_CHARACTERS = 1024
-"""Maximum characters of a normal token, as finding all its splits takes quadratic time; those in use have up to 64."""
+"""Maximum characters of a normal token, because finding its splits takes quadratic time; known ones have up to 64."""
 
 _Merge = tuple[tuple[float, str, int, int, int], int, int, int]
-"""Order among all merges, and the ids of left, right and result."""
+"""Sort key among all merges, and the ids of left, right and result."""
 
 
 def of_scores(vocabulary: Vocabulary) -> NDArray[np.uint32]:
     """Return the ids of left, right and result of each merge, uint32 (n, 3)."""
     normal = np.flatnonzero(vocabulary.types == NORMAL).tolist()
-    # Text has ▁ in the place of spaces.
+    # In text, spaces are replaced by ▁.
     ids = {vocabulary.tokens[id_]: id_ for id_ in normal if " " not in vocabulary.tokens[id_]}
     _check_unused(vocabulary, ids)
     found: list[_Merge] = []
@@ -59,7 +59,7 @@ def _check_length(text: str, id_: int) -> None:
 
 
 def _check_unused(vocabulary: Vocabulary, ids: dict[str, int]) -> None:
-    """Raise FormatError for an unused token that merges make: SentencePiece makes it and splits it again."""
+    """Raise FormatError for an unused token that merges make, because SentencePiece makes it and splits it again."""
     for id_ in np.flatnonzero(vocabulary.types == UNUSED).tolist():
         text = vocabulary.tokens[id_]
         _check_length(text, id_)
@@ -70,11 +70,11 @@ def _check_unused(vocabulary: Vocabulary, ids: dict[str, int]) -> None:
 
 
 def _place(text: str, id_: int, at: int) -> tuple[str, int, int, int]:
-    """Return the order of one way to cut a text in two, among those of texts with the same score.
+    """Return the sort key of one split of a piece in two, among splits of pieces with the same score.
 
-    Two ways overlap where the right part of the first is the left part of the second, so with the same characters at
-    either end of the text; then the first goes first. Runs of one character grow from the left, and none outgrows the
-    one before it, which went through the same sizes: the longest left part is the leftmost.
+    Two merges overlap if the right part of the first is the left part of the second, so both have the same characters
+    at their ends; then the left one merges first. Runs of one character grow from the left, and a run never becomes
+    longer than the one before it, which had the same sizes before: the longest left part is the leftmost.
     """
     if text == text[0] * len(text):
         return text[0], 0, -at, at - len(text)
@@ -83,7 +83,7 @@ def _place(text: str, id_: int, at: int) -> tuple[str, int, int, int]:
 
 
 def _check_ties(vocabulary: Vocabulary, merges: list[_Merge], parts_above: dict[int, int]) -> None:
-    """Raise FormatError if not the leftmost of merges with one score would go first, and it could matter."""
+    """Raise FormatError if the leftmost of merges with equal scores would not come first, and this could matter."""
     if len({result for *_, result in merges}) < 2:
         return
     results: dict[tuple[str, int], set[int]] = {}
@@ -109,5 +109,5 @@ def _check_ties(vocabulary: Vocabulary, merges: list[_Merge], parts_above: dict[
 def _refusal(vocabulary: Vocabulary, one: int, other: int, why: str) -> FormatError:
     return FormatError(
         f"{GGML}scores: {brief(vocabulary.tokens[one])} and {brief(vocabulary.tokens[other])}, the ids {one} and "
-        f"{other}, may overlap in text, and {why}; that is not supported"
+        f"{other}, may overlap in text, and {why}; this is not supported"
     )

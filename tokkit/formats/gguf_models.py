@@ -1,12 +1,11 @@
-"""Definitions of GGUF vocabularies of components: SentencePiece BPE, Unigram and WordPiece.
+"""Makes definitions of GGUF vocabularies from components: SentencePiece BPE, Unigram and WordPiece.
 
-"llama" and "t5" run as in SentencePiece, with these differences. Text between two added tokens is a text of its own,
-with a space before it if the file specifies one, as in programs that run GGUF files; SentencePiece adds a space only
-before the whole text. User-defined tokens are found in the original text, whatever the model would make of it; in
-Unigram, SentencePiece scores them like other pieces. Unigram sums in double precision, so that exact ties, and near
-ties some thousand characters into a text, may be resolved differently; its charsmap works on grapheme clusters (CR with
-LF is one), as in tokenizers; byte tokens are also found by their names. If extra spaces are removed, a "▁" at the end
-of the text itself is kept.
+"llama" and "t5" run as in SentencePiece, with these differences. Text between two added tokens is encoded separately,
+with a space before it if the file says so, as in programs that run GGUF files; SentencePiece adds a space only before
+the whole text. User-defined tokens are always found in the original text; in Unigram, SentencePiece scores them like
+other pieces. Unigram sums in double precision, so that exact ties, and near ties some thousand characters into a text,
+may be resolved differently; its charsmap works on grapheme clusters (CR with LF is one), as in tokenizers; byte tokens
+are also found by their names. If extra spaces are removed, a "▁" at the end of the text itself is kept.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
         fuse_unk=True,
         byte_fallback=falls_back,
     )
-    # No merge makes a token that is not normal; one of a single character would be found without, except one that is
-    # found in the text as it is given, where no charsmap makes it of another.
+    # Merges only make normal tokens. A token of a single character would be found without a merge; it is not, if it is
+    # only searched for in the original text and no charsmap makes it from another character.
     apart = (CONTROL, USER_DEFINED) if vocabulary.charsmap else (CONTROL,)
     added_ids = {id_ for id_ in tokens if vocabulary.types[id_] in apart and len(tokens[id_]) == 1}
     return Definition(
@@ -81,9 +80,9 @@ def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
 
 
 def _by_scores(vocabulary: Vocabulary, prefix: bool, *, falls_back: bool) -> Definition:
-    """Return the definition of a "llama" vocabulary that no list of merges can say, such as Baichuan's.
+    """Return the definition of a "llama" vocabulary that a list of merges cannot express, such as Baichuan's.
 
-    Scores that several pieces share are for SentencePiece's own model: the leftmost of equal ones merges first.
+    If pieces share scores, SentencePiece's own model is needed: the leftmost of equal ones merges first.
     """
     rules = SentencePieceNormalizer(add_dummy_prefix=prefix, remove_extra_whitespaces=False)
     model = SentencePieceModel(
@@ -105,7 +104,7 @@ def unigram(vocabulary: Vocabulary) -> Definition:
     normal = vocabulary.types == NORMAL
     if not normal.any():
         raise FormatError(f"{GGML}token_type: no token is normal")
-    # What is not of the model, or stands for a byte, must not lower the score of unknown characters.
+    # Tokens that are not the model's, or that stand for bytes, must not lower the score of unknown characters.
     scores = np.where(normal, vocabulary.scores, vocabulary.scores[normal].min())[: packed.n_ids]
     prefix, removes = _stated(vocabulary, "add_space_prefix"), _stated(vocabulary, "remove_extra_whitespaces")
     return Definition(
@@ -121,7 +120,7 @@ def unigram(vocabulary: Vocabulary) -> Definition:
 
 
 def wordpiece(vocabulary: Vocabulary) -> Definition:
-    """Return the definition of a "bert" vocabulary, in which "▁" marks the start of words, and their rest is unmarked.
+    """Return the definition of a "bert" vocabulary, in which "▁" marks tokens at the start of words.
 
     Text is lowercased without accents unless the file specifies otherwise, as in programs that run GGUF files; [CLS]
     and [SEP] are always added.
@@ -136,7 +135,9 @@ def wordpiece(vocabulary: Vocabulary) -> Definition:
         if kind == UNUSED:
             continue
         if kind == BYTE:
-            raise FormatError(f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which WordPiece lacks")
+            raise FormatError(
+                f"{GGML}token_type[{id_}]: {brief(text)} is of the type byte, which WordPiece does not have"
+            )
         begins = text.startswith(SPACE) and len(text) > 1
         if kind == NORMAL and (begins or id_ not in special):
             text = text[1:] if begins else "##" + text
@@ -157,14 +158,14 @@ def wordpiece(vocabulary: Vocabulary) -> Definition:
 
 
 DEFINITIONS = {"llama": sentencepiece_bpe, "t5": unigram, "bert": wordpiece}
-"""tokenizer.ggml.model → what makes its definition."""
+"""tokenizer.ggml.model → the function that makes its definition."""
 
 
 # ---- tokens
 
 
 def _spaced_tokens(vocabulary: Vocabulary) -> dict[int, str]:
-    """Return id → text of the tokens in use, user-defined ones as they are in text, with spaces."""
+    """Return id → text of the tokens in use; user-defined ones are spelt as in text, with spaces."""
     for name, needed in (("escape_whitespaces", True), ("treat_whitespace_as_suffix", False)):
         if vocabulary.flags.get(name, needed) != needed:
             raise FormatError(f"{GGML}{name}: {str(not needed).lower()} is not supported")
@@ -196,7 +197,7 @@ def added_tokens(vocabulary: Vocabulary, tokens: dict[int, str], special: Iterab
 
 
 def _has_bytes(vocabulary: Vocabulary) -> bool:
-    """Return whether there is a token for each byte; FormatError if there is one for some."""
+    """Return whether there is a token for each byte; FormatError if only some bytes have one."""
     found = vocabulary.of_type(BYTE)
     for text, id_ in found.items():
         if text not in _BYTE_NAMES:
@@ -235,7 +236,7 @@ def _normalizer(vocabulary: Vocabulary, prefix: bool, removes: bool) -> Sequence
         except OptionError as error:
             raise FormatError(f"{GGML}precompiled_charsmap: {error}") from None
     if removes:
-        # With a space put in front, the runs at the start are one of the runs inside.
+        # With a space added before the text, the spaces at its start become a run inside.
         steps += [Prepend(" ")] if prefix else []
         steps += [Replace({"Regex": " {2,}"}, " "), Replace({"Regex": r" (?![\s\S])"}, "")]
         steps += [] if prefix else [Replace({"Regex": r"\A "}, "")]
@@ -269,7 +270,7 @@ def framing(vocabulary: Vocabulary, *, second_type: int = 0) -> Template | None:
 
 
 def _first(vocabulary: Vocabulary, name: str, ids: Iterable[int | None], text: str) -> int:
-    """Return the first id that there is, or that of the token with this text."""
+    """Return the first id that is set, or the id of the token with this text."""
     named = [id_ for id_, token in enumerate(vocabulary.tokens) if token in (text, SPACE + text)]
     for id_ in (*ids, *named):
         if id_ is not None and vocabulary.types[id_] != UNUSED and vocabulary.tokens[id_]:
@@ -282,7 +283,7 @@ def _named(tokens: dict[int, str], id_: int) -> SpecialToken:
 
 
 def _template(before: list[SpecialToken], behind: list[SpecialToken], *, again: bool, second_type: int) -> Template:
-    """Return a template; `again` says whether the second of two texts is after what the first is after, too."""
+    """Return a template; `again` says whether the tokens before the first text also come before the second."""
 
     def frame(text: int, type_id: int, before: list[SpecialToken]) -> list[Piece]:
         whats: list[str | int] = [*(t.id for t in before), text, *(t.id for t in behind)]

@@ -1,11 +1,10 @@
-"""The split patterns that the names in tokenizer.ggml.pre stand for.
+"""The split patterns for the names in tokenizer.ggml.pre.
 
 A name stands for the split of the tokenizer that it was made for. Programs that run GGUF files sometimes split
-differently, because they lack a Unicode property (only letters A to Z for gpt-4o and tekken); here it is the
-tokenizer's own pattern. Some names have several splits in order, which are written as one pattern here: what an earlier
-split leaves ends like a text for the later splits, by a look-ahead; tests/formats/test_gguf_splits.py runs them in
-order. The splits of IN_TURN run one after another, as components. afmoe is absent, because its split is not a regular
-expression.
+differently, because they lack a Unicode property (only letters A to Z for gpt-4o and tekken); here the tokenizer's own
+pattern is used. Some names have several splits in order, which are combined to one pattern here: look-aheads make a
+span that an earlier split leaves end like a text; tests/formats/test_gguf_splits.py runs the splits in order. The
+splits of IN_TURN run one after another, as components. afmoe is absent, because its split is not a regular expression.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from tokkit.formats.strict_json import brief
 from tokkit.pretokenizers import patterns
 
 DIGITS_APART = patterns.BYTE_LEVEL.replace(r"| ?\p{N}+", r"|\p{N}").replace(r"(?!\S)", r"(?![^\s\p{N}])")
-"""Each digit alone, and then the GPT-2 pattern on what is between them."""
+"""Each digit alone, and then the GPT-2 pattern on the text between digits."""
 MINICPM5 = patterns.LLAMA3.replace(r"(?!\S)", r"(?![^\s\p{N}])")
-"""Digits in threes, and then Llama 3's pattern on what is between them."""
+"""Digits in groups of three, and then Llama 3's pattern on the text between them."""
 _SPACES = "|".join(rf"\s{{{n}}}(?!\S)" for n in (512, 256, 128, 64, 32, 16, 8, 4))
 JAIS2 = patterns.LLAMA3.replace(r"\s+(?!\S)|\s+", _SPACES + r"|\s{1,2}(?!\S)|\s")
 SEED_CODER = patterns.QWEN2.replace(r"\p{N}]+[\r\n]*", r"\p{N}]+")
@@ -41,7 +40,7 @@ _NAMES = {
     patterns.LLAMA3: (
         "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano dbrx smaug-bpe chatglm-bpe glm4"
     ),
-    # stablelm2 and those of Bailing write it otherwise ('(?i:[sdmt]|ll|ve|re), \s*[\r\n]), with the same matches.
+    # stablelm2 and Bailing's models have a different spelling ('(?i:[sdmt]|ll|ve|re), \s*[\r\n]) with the same matches.
     patterns.QWEN2: (
         "qwen2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2 stablelm2 bailingmoe bailingmoe2 "
         "llada-moe"
@@ -105,20 +104,20 @@ IN_TURN: dict[str, tuple[str, ...]] = {
     "ufakzeka": (patterns.QWEN2.removeprefix("(?i:'s|'t|'re|'ve|'m|'ll|'d)|"),),
 }
 IN_TURN["cohere2moe"] = IN_TURN["tiny_aya"]
-"""Names whose splits run in order, each on what the ones before it leave, its matches and what is between them."""
+"""Names whose splits run in order, each on the pretokens of the ones before."""
 
 
 class Cut(NamedTuple):
-    """How text is split, once or several times in order; and whether a pretoken that is a token skips merging."""
+    """One split, or several in order; and whether a pretoken that is a token skips merging."""
 
     split: Split | tuple[str, ...]
     whole_piece: bool
 
 
 def find(name: str | None, pattern: str | None) -> Cut:
-    """Return what a name stands for, with `pattern` (a name of `patterns.NAMES`, a pattern, "none") in its place.
+    """Return the split of a name, or of `pattern` instead (a name of `patterns.NAMES`, a pattern, or "none").
 
-    Text that the pattern does not match is kept. FormatError if neither says how text is cut.
+    Text that the pattern does not match is kept. FormatError if neither gives a known split.
 
     >>> find("qwen2", None).whole_piece, find("no name", "gpt2").split.pattern == patterns.BYTE_LEVEL
     (False, True)
@@ -139,7 +138,7 @@ def find(name: str | None, pattern: str | None) -> Cut:
 
 
 def name_of(split: Split, whole_piece: bool | None) -> str:
-    """Return the first name for a split, with this rule of whole pieces, None for either; FormatError if none has it.
+    """Return the first name for a split with this rule for whole pretokens (None: any); FormatError if there is none.
 
     >>> name_of(Split(patterns.LLAMA3), True), name_of(Split(patterns.LLAMA3), False)
     ('llama3', 'dbrx')
@@ -154,5 +153,5 @@ def name_of(split: Split, whole_piece: bool | None) -> str:
 
 
 def _split(pattern: str | None) -> Split:
-    # The published patterns match all text, so that nothing is left to keep.
+    # The published patterns match all text, so there is no unmatched text to keep.
     return Split(pattern, keep_unmatched=pattern not in patterns.SCANNERS)

@@ -1,4 +1,4 @@
-"""Reads the keys and the tensors of a GGUF file, memory-mapped: data is read when it is accessed."""
+"""Reads the keys and the memory-mapped tensors of a GGUF file; data is read at access."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from tokkit.formats.safetensors import Tensor
 from tokkit.formats.strict_json import brief
 
 ALIGNMENT = 32
-"""Bytes of which offsets are multiples, unless the key general.alignment says otherwise."""
+"""Default alignment of offsets in bytes; the key general.alignment overrides it."""
 MAX_ALIGNMENT = 1 << 20
 PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
-"""The name of one of several files of a model."""
+"""Pattern of the name of one of several files of a model."""
 WEIGHTS_AT_ONCE = 1 << 17
-"""Weights that are taken apart at once, so that what lies between stays in a core's cache."""
+"""Number of weights that are unpacked at a time, so that intermediate arrays stay in the CPU's cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockTensor:
-    """A tensor in blocks: its type as `Tensor.dtype` is, its shape, and its bytes over the mapped file, row by row.
+    """A tensor in blocks: its type as in `Tensor.dtype`, its shape, and its bytes in the mapped file, row by row.
 
-    `len` and `rows` make it a table that is read row by row; all else needs `float32`.
+    `len` and `rows` allow reading it row by row; for everything else, use `float32`.
     """
 
     name: str
@@ -54,11 +54,11 @@ class BlockTensor:
         return replace(self, shape=(end - first, *self.shape[1:]), data=self.data[first:end])
 
     def rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return some rows as float32; only these are read."""
+        """Return rows as float32; only these rows are read."""
         return self._groups(self.data[ids]).float32().reshape(len(ids), *self.shape[1:])
 
     def stretches(self) -> Iterator[tuple[int, int]]:
-        """Yield how many rows to take apart at once: the first, and the one after the last."""
+        """Yield ranges of rows (first, end) to unpack at a time."""
         n = len(self.data)
         step = max(1, WEIGHTS_AT_ONCE * n // math.prod(self.shape))
         for first in range(0, n, step):
@@ -81,7 +81,7 @@ class BlockTensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contents:
-    """What a GGUF file holds: keys as `gguf_file.read` returns them, and tensors by name."""
+    """The contents of a GGUF file: keys as from `gguf_file.read`, and tensors by name."""
 
     keys: dict[str, Value]
     tensors: dict[str, Tensor | BlockTensor]
@@ -90,7 +90,7 @@ class Contents:
 def read_gguf(path: str | os.PathLike[str]) -> Contents:
     """Return the keys and the tensors of a file, or of the first of several; data is read when it is accessed.
 
-    Types of tensors are those of `PLAIN_TYPES` and `BLOCK_TYPES`. A model in several files, which are called
+    Types of tensors are those of `PLAIN_TYPES` and `BLOCK_TYPES`. A model in several files, named
     NAME-00001-of-00003.gguf and so on, has the keys of the first and the tensors of all. Files must not be truncated
     while they are in use. FormatError names the file, the tensor and the error; OSErrors are not caught.
     """
@@ -101,23 +101,23 @@ def read_gguf(path: str | os.PathLike[str]) -> Contents:
 
 
 def _joined(first: Contents, n: int, path: Path) -> Contents:
-    """Return what the `n` files of a model hold, of which the first is read."""
+    """Return the contents of the `n` files of a model, whose first file is read already."""
     name = PART.fullmatch(path.name)
     number = _split(first.keys, "no", 0, path)
     if name is None or int(name[3]) != n or int(name[2]) != number + 1:
         raise FormatError(
-            f"{files.show(path)}: by its keys it is file {number + 1} of {n} of a model, which is called "
+            f"{files.show(path)}: by its keys, this is file {number + 1} of {n} of a model; its name must be "
             f"NAME-{number + 1:05}-of-{n:05}.gguf"
         )
     names = [path.with_name(f"{name[1]}-{i + 1:05}-of-{n:05}.gguf") for i in range(n)]
     if number:
-        raise FormatError(f"{files.show(path)}: a model in {n} files is loaded by the first, {names[0].name}")
+        raise FormatError(f"{files.show(path)}: this model has {n} files; load it by the first, {names[0].name}")
     tensors = dict(first.tensors)
     for i, other in enumerate(names[1:], 1):
         part = _read_one(other)
         told = _split(part.keys, "no", 0, other), _split(part.keys, "count", 1, other)
         if told != (i, n):
-            raise FormatError(f"{files.show(other)}: by its keys it is file {told[0] + 1} of {told[1]}")
+            raise FormatError(f"{files.show(other)}: by its keys, this is file {told[0] + 1} of {told[1]}")
         if twice := tensors.keys() & part.tensors.keys():
             raise FormatError(f"{files.show(other)}: an earlier file has the tensor {brief(min(twice))} too")
         tensors |= part.tensors
@@ -127,7 +127,7 @@ def _joined(first: Contents, n: int, path: Path) -> Contents:
 
 
 def _split(keys: dict[str, Value], name: str, default: int, path: Path) -> int:
-    """Return a number that says how a model is cut into files."""
+    """Return a number about the division of a model into files."""
     value = keys.get(f"split.{name}", default)
     if type(value) is not int or value < 0:
         raise FormatError(f"{files.show(path)}: split.{name}: {value!r}; it must be a number that is not negative")
@@ -135,7 +135,7 @@ def _split(keys: dict[str, Value], name: str, default: int, path: Path) -> int:
 
 
 def _read_one(path: Path) -> Contents:
-    """Return what one file holds."""
+    """Return the contents of one file."""
     try:
         with files.open_regular(path, "a GGUF file") as file:
             header = gguf_file.read_header(file)
@@ -145,14 +145,14 @@ def _read_one(path: Path) -> Contents:
                 return Contents(header.keys, {})
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             if len(mapped) < size:
-                raise FormatError("the file was cut while it was read")
+                raise FormatError("the file was truncated while it was read")
         return Contents(header.keys, {place.name: _tensor(mapped, at, place) for at, place in places})
     except FormatError as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def _checked(header: gguf_file.Header, size: int) -> list[tuple[int, TensorPlace]]:
-    """Return where in the file each tensor begins, in the order of their bytes, once all have their place in it."""
+    """Return the start of each tensor in the file, sorted, after checking that all fit without overlaps."""
     alignment = header.keys.get("general.alignment", ALIGNMENT)
     if type(alignment) is not int or not 0 < alignment <= MAX_ALIGNMENT or alignment & (alignment - 1):
         raise FormatError(f"general.alignment: {alignment!r}; it is a power of two of at most {MAX_ALIGNMENT}")
@@ -162,7 +162,7 @@ def _checked(header: gguf_file.Header, size: int) -> list[tuple[int, TensorPlace
     for at, place in found:
         name = f"tensor {brief(place.name)}"
         if place.offset % alignment:
-            raise FormatError(f"{name}: its offset {place.offset} is no multiple of the alignment, {alignment}")
+            raise FormatError(f"{name}: its offset {place.offset} is not a multiple of the alignment, {alignment}")
         if at < end:
             raise FormatError(f"{name} begins at byte {at}, and the tensor {before} ends at byte {end}: they overlap")
         end, before = at + _n_bytes(place), brief(place.name)

@@ -1,4 +1,4 @@
-"""Reads and checks the keys tokenizer.ggml.* of a GGUF file as a `Vocabulary`, whatever its model."""
+"""Reads and checks the keys tokenizer.ggml.* of a GGUF file, for all models, as a `Vocabulary`."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ TYPES = {
     BYTE: "byte",
 }  # fmt: skip
 NO_ID = 0xFFFFFFFF
-"""Some programs write this for a token that the model does not have."""
+"""The id that some programs write for a missing token."""
 
 BYTE_LEVEL = "gpt2"
 MODELS = {BYTE_LEVEL: "byte-level BPE", "llama": "SentencePiece BPE", "bert": "WordPiece", "t5": "Unigram"}
-"""tokenizer.ggml.model → what it is."""
+"""tokenizer.ggml.model → name of the model for messages."""
 _SCORED = ("llama", "t5")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """The tokenizer's keys of a GGUF file, checked, for all kinds of models.
+    """The checked tokenizer keys of a GGUF file, for all models.
 
-    `tokens` are the texts by id, as the file writes them (byte symbols, "▁the", "<0x0A>"); `types` (uint8) has one
-    of TYPES for each, `scores` (float32) is empty where the file has none; `merges` are pairs in order of priority.
-    `ids` maps "bos", "eos", "unknown", "padding" … to ids, `flags` "add_bos_token", "add_space_prefix" … to bool.
+    `tokens` are the texts by id, as in the file (byte symbols, "▁the", "<0x0A>"); `types` (uint8) are values of TYPES;
+    `scores` (float32) is empty if the file has none; `merges` are pairs in order of priority. `ids` maps "bos", "eos",
+    "unknown", "padding" … to ids, `flags` "add_bos_token", "add_space_prefix" … to bool.
     """
 
     model: str

@@ -1,7 +1,7 @@
 """Writes a tokenizer as a GGUF file without tensors: the keys tokenizer.ggml.* that gguf.py reads.
 
-The keys are read again as a definition before they are written. It has to have the fingerprint of the one given, so
-that every text has the same ids; else FormatError says which part a GGUF file does not have.
+The keys are read back as a definition before they are written. It must have the same fingerprint, so that every text
+has the same ids; otherwise FormatError says which part a GGUF file cannot hold.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ROLES = {
     "cls": ("[CLS]",),
     "seperator": ("[SEP]",),
 }
-"""Key → special tokens that have this role by their names; "seperator" is how the key is spelt."""
+"""Key → names of special tokens with this role; "seperator" is the spelling of the key."""
 
 
 def write(definition: Definition) -> bytes:
@@ -79,16 +79,16 @@ def write(definition: Definition) -> bytes:
 
 
 def _as_components(definition: Definition) -> Iterator[Definition]:
-    """Yield the components that most vocabularies of SentencePiece are read as, if they give the same ids.
+    """Yield the usual components for SentencePiece vocabularies, if they give the same ids.
 
-    In a tokenizer.json steps of the normalizer keep special tokens out of the text; here their types do.
+    In a tokenizer.json, steps of the normalizer keep special tokens out of the text; here their types do.
     """
     model = definition.model
     if not isinstance(model, SentencePieceModel) or model.kind not in ("bpe", "unigram"):
         return
     try:
         made, rules = sentencepiece_conversion.components_of(definition)
-    except FormatError:  # which a model of tied scores has none of
+    except FormatError:  # not possible for a model with equal scores
         return
     if rules:
         raise FormatError(rules[0].what)
@@ -108,18 +108,18 @@ def _as_components(definition: Definition) -> Iterator[Definition]:
 
 
 def _difference(definition: Definition, there: Definition) -> str:
-    """Return what a GGUF file says otherwise."""
+    """Return a description of the difference that a GGUF file would make."""
     for name in ("normalizer", "pretokenizer"):
         one, other = getattr(definition, name), getattr(there, name)
         if one != other:
-            return f"its {name} is {_shown(one)}, which would be read as {_shown(other)}"
+            return f"its {name} is {_shown(one)}, but would be read as {_shown(other)}"
     own = {token.content: token for token in definition.added_tokens}
     read = {token.content: token for token in there.added_tokens}
     if odd := [text for text in {**own, **read} if own.get(text) != read.get(text)]:
-        return f"the added token {odd[0]!r} is not one there, or is found in another way"
+        return f"the added token {odd[0]!r} is not an added token there, or is found by other rules"
     if conversion.adds_tokens(definition) != conversion.adds_tokens(there):
-        return "it adds other special tokens to each text than the ones that the keys name"
-    return "its model or its vocabulary would be read as another one"
+        return "it adds special tokens to each text that the keys cannot name"
+    return "its model or its vocabulary would be read differently"
 
 
 def _shown(part: object) -> str:
@@ -171,7 +171,7 @@ def _of_words(definition: Definition) -> Vocabulary:
 
 
 def _of_pieces(definition: Definition) -> Vocabulary:
-    # What a .model cannot say, a GGUF file may: the fingerprint of what is read back decides.
+    # A GGUF file can hold more than a .model; the fingerprint after reading back decides.
     model, _ = sentencepiece.in_model(definition)
     if model.kind not in ("bpe", "unigram"):
         raise FormatError(f"it is a SentencePiece model of the kind {model.kind!r}, not BPE or Unigram")
@@ -194,7 +194,7 @@ def _of_pieces(definition: Definition) -> Vocabulary:
 
 
 def _blank(n: int) -> tuple[list[str], NDArray[np.uint8]]:
-    """Return names and types of ids that no token has."""
+    """Return names and types for ids without a token."""
     return [f"[UNUSED{id_}]" for id_ in range(n)], np.full(n, UNUSED, dtype=np.uint8)
 
 
@@ -252,7 +252,7 @@ def _frame(definition: Definition) -> tuple[list[int], list[int]]:
         else:
             found += own
     if len(before) > 1 or len(after) > 1:
-        raise FormatError("it adds more than one special token before a text, or after it")
+        raise FormatError("it adds more than one special token before or after a text")
     return before, after
 
 

@@ -1,8 +1,9 @@
 """Reads and writes GPT-2's files: vocab.json, merges.txt and added_tokens.json.
 
-The first two have neither a pattern nor special tokens. The pattern is GPT-2's unless another is given; special tokens
-are in the third file, text → id as in transformers, and that of GPT-2's own encoder.json is known by the file's
-SHA-256. Files whose tokens end words with "</w>", such as openai-gpt's, are BPE over characters; they can only be read.
+The first two files have neither a pattern nor special tokens. The pattern is GPT-2's unless another is given; special
+tokens are in the third file, text → id as in transformers. The special token of GPT-2's own encoder.json is known by
+the file's SHA-256. Files whose tokens end words with "</w>", such as openai-gpt's, are BPE over characters; they can
+only be read.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def read(
     pattern: str | None = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Definition:
-    """Return merge-list BPE of the files; `special_tokens`, if given, are taken in place of `added`.
+    """Return merge-list BPE from the files; `special_tokens`, if given, replace `added`.
 
     FormatError names the key of vocab.json ("vocabulary") or added_tokens.json, or the line of merges.txt.
     """
@@ -65,7 +66,7 @@ def read(
 def _over_characters(
     table: dict[str, int], merges: Iterator[tuple[str, str, str]], special_tokens: Mapping[str, int] | None
 ) -> Definition:
-    """Return BPE over characters with an end of words, as in openai-gpt's files: lowercased, BERT's words."""
+    """Return BPE over characters with an end-of-word mark, as in openai-gpt's files: lowercased, with BERT's words."""
     packed = model_json.pack(Table.of(table), (), "vocabulary")
     listed = list(merges)
     try:
@@ -104,7 +105,7 @@ def _added_tokens(data: bytes, known: Mapping[str, int]) -> dict[str, int]:
 
 
 def _merges(text: str) -> Iterator[tuple[str, str, str]]:
-    # Not splitlines(): that ends lines at characters which are byte symbols or part of none.
+    # Not splitlines(): it also ends lines at characters that are byte symbols.
     lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):
         merge = line.removesuffix("\r")
@@ -121,8 +122,8 @@ def _merges(text: str) -> Iterator[tuple[str, str, str]]:
 def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
     """Return (vocab.json, merges.txt, added_tokens.json).
 
-    Special tokens are in the third as well as in the first, where nothing marks them. FormatError if GPT-2's
-    tokenizer would not make the definition's ids.
+    Special tokens are in the third file and, unmarked, also in the first. FormatError if GPT-2's tokenizer would not
+    give the definition's ids.
     """
     pattern = conversion.only_bytes(definition, "vocab.json and merges.txt hold").pattern
     if patterns.SCANNERS.get(pattern) != patterns.SCANNERS[patterns.BYTE_LEVEL]:

@@ -1,8 +1,8 @@
-r"""Rewrites a split pattern with (?i:...) as one without: engines fold case by different rules.
+r"""Rewrites a split pattern with (?i:...) without it, because engines fold case by different rules.
 
 In Oniguruma, which tokenizers runs, "i" and "I" match only each other, in `regex` also İ or ı; \p{Lu} outside of a
-class is folded in `regex` only. Everything else that is accepted folds in the same way: ASCII letters, K (kelvin sign)
-with k and ſ with s.
+class is folded in `regex` only. Everything else that is accepted folds in the same way: ASCII letters, K (Kelvin sign)
+with k, and ſ with s.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 
 ONIGURUMA = {"k": "\u212a", "K": "\u212a", "s": "\u017f", "S": "\u017f"}
-"""Letter → what it folds with besides its other case."""
+"""Letter → other characters that it folds with, besides its other case."""
 REGEX = {**ONIGURUMA, "i": "\u0130", "I": "\u0131"}
-# What one character folds to in several: Oniguruma matches ß with (?i:ss), `regex` does not.
+# Characters that fold to several: Oniguruma matches ß with (?i:ss), `regex` does not.
 _FOLDS = ("ff", "fi", "fl", "ss", "st")
 _ESCAPES = {"r": "\r", "n": "\n", "t": "\t", "f": "\f"}
 
 Refusal = Callable[[int, str], Exception]
-"""Makes an error of a place in the pattern and a reason."""
+"""Makes an error from a position in the pattern and a reason."""
 
 
 def spelt_out(
@@ -74,7 +74,7 @@ _BEYOND = "a letter beyond ASCII, where case is ignored, is folded in several wa
 
 
 def _decoded(text: str) -> str:
-    """Return the character that one atom stands for."""
+    """Return the character for which an atom stands."""
     if text[0] != "\\":
         return text
     return chr(int(text[2:], 16)) if text[1] in "xu" and len(text) > 2 else _ESCAPES.get(text[1], text[1])
@@ -108,7 +108,7 @@ def _members(pattern: str, at: int, member: re.Pattern[str]) -> tuple[int, list[
 
 
 def _class(negative: bool, members: list[tuple[str, str]], thirds: Mapping[str, str]) -> tuple[str, bool]:
-    """Return the text of a class that holds what members fold to, and whether there is an "i" among them."""
+    """Return the text of a class with all case variants of its members, and whether "i" is among them."""
     made, letters = [], ""
     for first, last in members:
         if not last:

@@ -1,6 +1,6 @@
 """Reads and writes the models of a tokenizer.json that run over characters and words.
 
-Byte-level BPE, which has an engine of its own, is read by byte_level_json.py where the components around it allow that.
+Byte-level BPE, which has its own engine, is read by byte_level_json.py if the other components allow it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ logger = logging.getLogger("tokkit")
 
 NULL = type(None)
 TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel", "ClassicBPE")
-"""The last, BPE with a separate end-of-word symbol, is not in tokenizers: files of tokkit 0.x have it."""
+"""The last one, BPE with a separate end-of-word symbol, is not in tokenizers; files of tokkit 0.x have it."""
 
 
 def type_of(model: Section) -> str:
@@ -48,7 +48,7 @@ def type_of(model: Section) -> str:
 
 
 def read_vocab(model: Section, type_: str) -> Table:
-    """Return a model's tokens, checked; with their scores, which Unigram has."""
+    """Return a model's checked tokens; for Unigram, with their scores."""
     path = model.at("vocab")
     vocab = model.take("vocab")
     if isinstance(vocab, Table):
@@ -72,7 +72,7 @@ def read_vocab(model: Section, type_: str) -> Table:
 
 
 def pack(vocab: Table, added: Iterable[AddedToken], path: str, *, empty: bool = False) -> Vocab:
-    """Return tokens as a vocabulary of their UTF-8, together with the added ones that are not among them.
+    """Return tokens, and added ones that are not among them, as a vocabulary of their UTF-8.
 
     FormatError for one that is empty, unless there may be one.
     """
@@ -88,7 +88,7 @@ def pack(vocab: Table, added: Iterable[AddedToken], path: str, *, empty: bool = 
 
 
 def read(model: Section, type_: str, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> Any:
-    """Return the model; `vocab` are its own tokens, `packed` has the added ones too, those with `added_ids` ids."""
+    """Return the model; `vocab` has its own tokens, `packed` also added ones, with the ids `added_ids`."""
     try:
         made = _READERS[type_](model, vocab, packed, added_ids)
     except (OptionError, VocabError) as error:
@@ -161,7 +161,7 @@ _READERS = {"BPE": _bpe, "ClassicBPE": _classic, "Unigram": _unigram, "WordPiece
 
 
 def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
-    """Return the added tokens; FormatError if tokenizers would give one another id than the file does."""
+    """Return the added tokens; FormatError if tokenizers would give one an id that differs from the file's."""
     made: dict[str, AddedToken] = {}
     ids: set[int] = set()
     next_id = len(vocab)
@@ -175,11 +175,11 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
             raise FormatError(f"{token.at('content')}: {text!a} is not text that a token can have")
         if text in made:
             raise FormatError(f"{token.at('content')}: {text!r} is given twice")
-        # tokenizers ignores the id in the file: it takes the vocabulary's, or the next free one.
+        # tokenizers ignores the id in the file: it uses the vocabulary's, or the next free one.
         expected = vocab.get(text, next_id)
         if id_ != expected and vocab.find(text) >= 0:
             logger.warning(
-                "%s: %d is not the id of %r in the vocabulary, %d, which it keeps", token.at("id"), id_, text, expected
+                "%s: %d is ignored; %r keeps its id in the vocabulary, %d", token.at("id"), id_, text, expected
             )
             id_ = expected
         if id_ in ids:

@@ -1,8 +1,8 @@
 r"""Translates split patterns between Oniguruma, which tokenizers runs, and the `regex` package's syntax.
 
-Definitions have patterns in the syntax of the `regex` package. The published families are known by their text in either
-syntax. Any other pattern may only use what both engines read in the same way; other constructs are refused, because
-Oniguruma silently gives some of them another meaning. The differences:
+Definitions have patterns in the syntax of the `regex` package. The published patterns are known by their text in both
+syntaxes. Any other pattern may only use syntax that both engines read in the same way; the rest is refused, because
+Oniguruma silently gives some of it another meaning. The differences:
 
 - Refused, since the meaning differs: `^` and `$` (there the ends of lines), `\w` (without the joiners there), a repeat
   after a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
@@ -25,10 +25,12 @@ from tokkit.formats import ignored_case
 from tokkit.pretokenizers import patterns
 
 CL100K = patterns.CL100K.replace(r"{1,3}+", r"{1,3}")
-"""cl100k for Oniguruma: nothing follows \\p{N}{1,3} in its branch, so being possessive changes no match; and
-after a possessive \\s++ the end of a line is the end of the text, since the line end would be white space."""
+"""cl100k for Oniguruma: nothing follows \\p{N}{1,3} in its branch, so possessive makes no difference.
 
-# Text in a file → our text of the same pattern, first the one that is written.
+And after a possessive \\s++, the end of a line is the end of the text, because a line end would be white space.
+"""
+
+# Text in a file → our text of the same pattern; the first one is used for writing.
 _FAMILIES = {
     CL100K: patterns.CL100K,
     patterns.O200K: patterns.O200K,
@@ -62,7 +64,7 @@ _MEMBER = re.compile(
     rf"(?P<set>{_CLASS_ESCAPE})|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\]&~|-]|(?P<twice>[&~|])(?!(?P=twice)))", re.DOTALL
 )
 MAX_REPEATS = 100_000
-"""More are an error in Oniguruma."""
+"""Maximum number of repeats; more are an error in Oniguruma."""
 
 
 def from_file(pattern: str) -> str:
@@ -84,7 +86,7 @@ def to_file(pattern: str) -> str:
 
 
 def check(pattern: str) -> None:
-    r"""Raise FormatError for what Oniguruma and the `regex` package read in different ways, or only one reads.
+    r"""Raise FormatError for syntax that Oniguruma and the `regex` package read differently, or only one supports.
 
     >>> check(r"[^\s\p{L}]?\p{L}++|\s+(?!\S)")
     >>> check(r"\p{N}{1,3}+")
@@ -133,7 +135,7 @@ def _check_repeats(at: int, text: str) -> None:
     if text in ("{0}", "{0,0}"):
         raise _refused(at, f"{text!r} repeats nothing")
     if maximum and int(maximum) < int(minimum):
-        raise _refused(at, f"{text!r} has its least number after its greatest, which Oniguruma reads as possessive")
+        raise _refused(at, f"{text!r} has its minimum after its maximum, which Oniguruma reads as possessive")
 
 
 def _refused(at: int, reason: str) -> FormatError:
@@ -156,7 +158,7 @@ def _class_end(pattern: str, at: int) -> int:
     start = at
     while not pattern.startswith("]", at) or at == start:
         first = _MEMBER.match(pattern, at)
-        # A hyphen stands for itself only at either end; elsewhere it must make a range of two characters.
+        # A hyphen is literal only at the ends; elsewhere it must make a range of two characters.
         if first is None and pattern.startswith("-", at) and (at == start or pattern.startswith("]", at + 1)):
             at += 1
             continue
@@ -174,8 +176,8 @@ def _class_end(pattern: str, at: int) -> int:
 def _refusal(pattern: str, at: int) -> FormatError:
     if pattern.startswith(("\\w", "\\W"), at):
         return FormatError(
-            f"pattern, at {at}: {pattern[at : at + 2]!r} takes the joiners U+200C and U+200D for letters in the regex "
-            "package, and not in Oniguruma (tokenizers); write [\\p{L}\\p{M}\\p{Nd}\\p{Pc}], with or without them"
+            f"pattern, at {at}: {pattern[at : at + 2]!r} counts the joiners U+200C and U+200D as letters in the regex "
+            "package, but not in Oniguruma (tokenizers); write [\\p{L}\\p{M}\\p{Nd}\\p{Pc}], with or without them"
         )
     seen = pattern[at : at + 12]
     return FormatError(

@@ -1,6 +1,6 @@
-"""Reads and writes protocol buffers, as far as SentencePiece models need it.
+"""Reads and writes protocol buffers, to the extent that SentencePiece models need.
 
-Unknown fields keep their bytes, so that a message which is read and written again is unchanged.
+Unknown fields keep their bytes, so that reading and writing a message does not change it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from tokkit.errors import FormatError
 
 VARINT, EIGHT_BYTES, BYTES, FOUR_BYTES = 0, 1, 2, 5
-"""The forms of values on the wire; groups (3 and 4), which nobody writes any more, are refused."""
+"""The wire types of values; the obsolete groups (3 and 4) are refused."""
 _MAX_NUMBER = (1 << 29) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a message: `value` is an int, or the bytes; data[start:end] of the message is all of it."""
+    """One field of a message: `value` is an int or bytes; the whole field is data[start:end] of the message."""
 
     number: int
     form: int
@@ -70,7 +70,7 @@ def _varint(data: bytes, at: int, where: str) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The kind of a field: its number, its Python type, and its default; its value is a list if `repeated`."""
+    """The declaration of a field: its number, Python type and default; its value is a list if `repeated`."""
 
     number: int
     type: type
@@ -82,7 +82,7 @@ _FORMS = {bool: VARINT, int: VARINT, float: FOUR_BYTES, str: BYTES, bytes: BYTES
 
 
 def values(data: bytes, kinds: Mapping[str, Kind], where: str) -> dict[str, Any]:
-    """Return the values of the fields in `kinds`; of a repeated single field the last counts."""
+    """Return the values of the fields in `kinds`; if a single field occurs several times, the last one counts."""
     by_number = {kind.number: name for name, kind in kinds.items()}
     found: dict[str, Any] = {name: [] if kind.repeated else kind.default for name, kind in kinds.items()}
     for field in fields(data, where):
@@ -103,7 +103,7 @@ def values(data: bytes, kinds: Mapping[str, Kind], where: str) -> dict[str, Any]
 def _value(field: Field, kind: Kind, where: str) -> Any:
     value = field.value
     if isinstance(value, int):
-        # int32 and enums are written as 64 bits with a sign.
+        # int32 and enums are written as signed 64-bit numbers.
         return bool(value) if kind.type is bool else value - (1 << 64 if value >> 63 else 0)
     if kind.type is float:
         return struct.unpack("<f", value)[0]
@@ -116,7 +116,7 @@ def _value(field: Field, kind: Kind, where: str) -> Any:
 
 
 def written(number: int, value: Any) -> bytes:
-    """Return a field as it is on the wire, the form by the value's type: bool, int, float, str or bytes."""
+    """Return a field in wire format, by the value's type: bool, int, float, str or bytes."""
     form = _FORMS[type(value)]
     tag = _written_varint(number << 3 | form)
     if form == VARINT:
@@ -138,10 +138,10 @@ def _written_varint(value: int) -> bytes:
 
 
 def updated(data: bytes, kinds: Mapping[str, Kind], changes: Mapping[str, Any], where: str) -> bytes:
-    """Return a message with other values for some fields, the rest as it was.
+    """Return a message with new values for some fields, and the rest unchanged.
 
-    What has the value already stays; what is absent and would have the value of absence is not written. Fields that
-    are written newly go where their numbers belong.
+    Fields that already have the value stay; absent fields whose new value is the default are not written. New fields
+    are inserted in the order of their numbers.
     """
     has = values(data, kinds, where)
     new = {kinds[name].number: (kinds[name], value) for name, value in changes.items() if has[name] != value}

@@ -1,6 +1,6 @@
-"""Knows published vocabulary files by their SHA-256: their name, pattern and special tokens.
+"""Recognizes published vocabulary files by their SHA-256: name, pattern and special tokens.
 
-Facts of the encodings, as tiktoken's registry states them; a test compares the table with the installed tiktoken.
+The facts are those of tiktoken's registry; a test compares the table with the installed tiktoken.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tokkit.pretokenizers import patterns
 
 
 class Published(NamedTuple):
-    """What is published of a vocabulary besides its file."""
+    """Published facts about a vocabulary besides its file."""
 
     name: str
     pattern: str
@@ -48,7 +48,7 @@ _BY_SHA256 = {
 
 
 def find(data: bytes) -> Published | None:
-    """Return what is known of the published file that has exactly these bytes, or None."""
-    import hashlib  # OpenSSL takes 4 MB, and a tokenizer.json needs none of it
+    """Return the facts about the published file with exactly these bytes, or None."""
+    import hashlib  # imported here: OpenSSL takes 4 MB, and a tokenizer.json does not need it
 
     return _BY_SHA256.get(hashlib.sha256(data).hexdigest())

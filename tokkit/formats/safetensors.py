@@ -1,4 +1,4 @@
-"""Reads .safetensors files, memory-mapped, and writes them.
+"""Reads .safetensors files as memory maps, and writes them.
 
 The layout: the length of the header as 8 bytes, little endian; the header, a JSON object of name → dtype, shape and
 the two ends of its bytes (github.com/huggingface/safetensors, "Format"); the bytes of all tensors, without a gap.
@@ -25,9 +25,9 @@ from tokkit.formats import files
 from tokkit.formats.strict_json import Section, brief, kind, loads, typed
 
 MAX_HEADER = 100_000_000
-"""Maximum bytes of a header: the limit of the format's own library."""
+"""Maximum bytes of a header, as in the format's own library."""
 MAX_AXES = 64
-"""Axes of an array of numpy."""
+"""Maximum number of dimensions of a numpy array."""
 MAX_DATA = 1 << 62
 METADATA = "__metadata__"
 START = 8
@@ -38,16 +38,16 @@ DTYPES = {
     "U16": "<u2", "I16": "<i2", "F16": "<f2", "BF16": "<u2", "U32": "<u4", "I32": "<i4", "F32": "<f4",
     "U64": "<u8", "I64": "<i8", "F64": "<f8", "C64": "<c8",
 }  # fmt: skip
-"""The format's name → numpy's type; of what numpy has no type for (BF16, F8), the unsigned integer of its bits."""
+"""Name in the format → numpy dtype; for types that numpy lacks (BF16, F8), an unsigned integer with the bits."""
 FLOATS = ("F32", "F16", "BF16", "F64")
-"""Types that `Tensor.float32` reads."""
+"""Types that `Tensor.float32` can convert."""
 _NAMES = {np.dtype(numpys): name for name, numpys in DTYPES.items() if name != "BF16" and name[:2] != "F8"}
 
 
 class Tensor(NamedTuple):
-    """A tensor of a file: its type as the file names it, its shape, and a read-only array over the mapped file.
+    """A tensor of a file: its type as named in the file, its shape, and a read-only array over the mapped file.
 
-    BF16 is an array of uint16, the F8 are arrays of uint8: the bits.
+    BF16 is an array of uint16, F8 types are arrays of uint8: their bits.
 
     >>> Tensor("BF16", (2,), np.array([0x3F80, 0xC000], dtype=np.uint16)).float32()
     array([ 1., -2.], dtype=float32)
@@ -58,16 +58,16 @@ class Tensor(NamedTuple):
     data: NDArray[Any]
 
     def float32(self) -> NDArray[np.float32]:
-        """Return the values as float32, without a copy for F32; FormatError for what is not F16, BF16, F32 or F64."""
+        """Return the values as float32, without a copy for F32; FormatError for types except F16, BF16, F32 and F64."""
         if self.dtype == "BF16":
             return (self.data.astype(np.uint32) << 16).view(np.float32)
         if self.dtype not in FLOATS:
-            raise FormatError(f"a tensor of {self.dtype}, where F16, BF16, F32 or F64 is needed")
+            raise FormatError(f"a tensor has the dtype {self.dtype}; it must be F16, BF16, F32 or F64")
         return self.data.astype(np.float32, copy=False)
 
 
 class Tensors(dict[str, Tensor]):
-    """The tensors of a file, name → `Tensor`, in the order of their bytes; `metadata` is that of the header."""
+    """The tensors of a file, name → `Tensor`, in the order of their bytes; `metadata` comes from the header."""
 
     def __init__(self, tensors: Iterable[tuple[str, Tensor]] = (), metadata: Mapping[str, str] | None = None) -> None:
         super().__init__(tensors)
@@ -94,7 +94,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> Tensors:
             header = _Header(file.read(n), size - START - n)
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             if len(mapped) < size:
-                raise FormatError("the file was cut while it was read")
+                raise FormatError("the file was truncated while it was read")
         return Tensors(header.tensors(mapped, START + n), header.metadata)
     except FormatError as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
@@ -105,9 +105,9 @@ def _header_length(start: bytes, size: int) -> int:
         raise FormatError(f"{size} bytes are not a .safetensors file: it begins with the length of its header, 8 bytes")
     n = int.from_bytes(start, "little")
     if n > MAX_HEADER:
-        raise FormatError(f"not a .safetensors file: a header of {n} bytes is announced; {MAX_HEADER} are the most")
+        raise FormatError(f"not a .safetensors file: its header has {n} bytes; the maximum is {MAX_HEADER}")
     if n > size - START:
-        raise FormatError(f"a header of {n} bytes is announced, and {size - START} are left: the file is cut")
+        raise FormatError(f"its header has {n} bytes, but only {size - START} are left: the file is truncated")
     return n
 
 
@@ -120,7 +120,7 @@ class _Place(NamedTuple):
 
 
 class _Header:
-    """The header of a file, all of it checked against the size of the data after it."""
+    """Parse the header of a file, and check it against the size of the data."""
 
     def __init__(self, data: bytes, size: int) -> None:
         if not data.startswith(b"{"):
@@ -128,12 +128,12 @@ class _Header:
         value = loads(data)
         told = typed(value.pop(METADATA, {}), METADATA, dict)
         self.metadata = {key: typed(text, f"{METADATA}.{visible(key)}", str) for key, text in told.items()}
-        # Empty tensors are before the one that begins where they do.
+        # Empty tensors come before the tensor that begins at the same byte.
         self.places = sorted(_place(name, entry, size) for name, entry in value.items())
         self._check_cover(size)
 
     def _check_cover(self, size: int) -> None:
-        """Refuse bytes that belong to two tensors, or to none."""
+        """Raise FormatError for bytes that belong to two tensors, or to none."""
         end, before = 0, "the start of the data"
         for place in self.places:
             name = brief(place.name)
@@ -165,10 +165,10 @@ def _place(name: str, value: object, size: int) -> _Place:
     ends = _counts(entry.take("data_offsets", list), f"{entry.path}: data_offsets")
     if len(shape) > MAX_AXES:
         raise FormatError(f"{entry.path}: its shape has {len(shape)} axes; {MAX_AXES} are the most")
-    # What numpy checks too, and counts without the axes of length 0.
+    # numpy checks this too, without counting dimensions of length 0.
     itemsize = np.dtype(DTYPES[dtype]).itemsize
     if math.prod(n for n in shape if n) * itemsize > MAX_DATA:
-        raise FormatError(f"{entry.path}: the shape {brief(shape)} is larger than any memory")
+        raise FormatError(f"{entry.path}: the shape {brief(shape)} is too large for any memory")
     if len(ends) != 2 or ends[0] > ends[1]:
         raise FormatError(f"{entry.path}: data_offsets are [begin, end], and not {brief(list(ends))}")
     begin, end = ends
@@ -183,7 +183,7 @@ def _place(name: str, value: object, size: int) -> _Place:
 
 
 def _counts(values: list[Any], path: str) -> tuple[int, ...]:
-    """Return values that must be whole numbers of at least 0, and no larger than any file."""
+    """Return values that must be integers from 0 to the maximum size of a file."""
     for value in values:
         if type(value) is not int or not 0 <= value <= MAX_DATA:
             shown = brief(value) if type(value) is int else kind(value)
@@ -213,12 +213,12 @@ def write_safetensors(
     overwrite: bool = True,
     alignment: int = ALIGNMENT,
 ) -> None:
-    """Write tensors to a file, all of it or none: see `files.write_atomically`.
+    """Write tensors to a file, completely or not at all (see `files.write_atomically`).
 
-    A tensor is an array, a `Tensor` (for BF16 and F8), or a list of arrays that follow one another along the first
-    axis. Wide types come first and the header is padded to 8 bytes, so that all can be read in place; one mapping gives
-    one file, byte for byte. Mapped arrays of the file that is replaced may be among them. With a greater `alignment`
-    tensors of a multiple of so many bytes begin at such places.
+    A tensor is an array, a `Tensor` (for BF16 and F8), or a list of arrays that are concatenated along the first axis.
+    Wide dtypes come first and the header is padded to 8 bytes, so that all tensors can be read in place; equal tensors
+    always give the same bytes. Mapped arrays of the file that is replaced are allowed. With a larger `alignment`,
+    tensors whose size is a multiple of it begin at multiples of it.
     """
     parts = {name: _Parts.of(name, value) for name, value in tensors.items()}
 
@@ -229,7 +229,7 @@ def write_safetensors(
     header: dict[str, Any] = {}
     if metadata:
         if not all(isinstance(text, str) for item in metadata.items() for text in item):
-            raise OptionError("metadata are text by names; make other values JSON first")
+            raise OptionError("metadata must be text by names; convert other values to JSON first")
         header[METADATA] = dict(metadata)
     end = 0
     for name in order:
@@ -239,7 +239,7 @@ def write_safetensors(
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError as error:
         bad = error.object[error.start]
-        raise OptionError(f"names and metadata are text; {bad!a} is half a character and has no UTF-8") from None
+        raise OptionError(f"names and metadata must be text; {bad!a} is a lone surrogate") from None
     text += b" " * (-(START + len(text)) % alignment)
     if len(text) > MAX_HEADER:
         raise OptionError(f"names and metadata make a header of {len(text)} bytes; {MAX_HEADER} are the most")
@@ -256,14 +256,12 @@ class _Parts(NamedTuple):
     @classmethod
     def of(cls, name: str, value: NDArray[Any] | Tensor | Sequence[NDArray[Any]]) -> _Parts:
         if not isinstance(name, str) or name == METADATA:
-            raise OptionError(f"a tensor cannot be called {name!r}")
+            raise OptionError(f"{name!r} cannot be the name of a tensor")
         if isinstance(value, Tensor):
             if DTYPES.get(value.dtype) is None or value.data.dtype != np.dtype(DTYPES[value.dtype]):
                 raise OptionError(f"tensor {name!r}: {value.dtype} is not an array of {value.data.dtype}")
             if value.shape != value.data.shape:
-                raise ShapeError(
-                    f"tensor {name!r} says its shape is {value.shape}, and its array has {value.data.shape}"
-                )
+                raise ShapeError(f"tensor {name!r} has the shape {value.shape}, but its array has {value.data.shape}")
             return cls(value.dtype, value.shape, [value.data])
         arrays: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
         if not arrays or not all(isinstance(array, np.ndarray) for array in arrays):
@@ -271,13 +269,13 @@ class _Parts(NamedTuple):
         first = arrays[0]
         dtype = _NAMES.get(first.dtype.newbyteorder("<"))
         if dtype is None:
-            raise OptionError(f"tensor {name!r} is an array of {first.dtype}; {', '.join(_NAMES.values())} are written")
+            raise OptionError(f"tensor {name!r} is an array of {first.dtype}; it must be {', '.join(_NAMES.values())}")
         if len(arrays) == 1:
             return cls(dtype, first.shape, arrays)
         for array in arrays:
             if not array.ndim or array.shape[1:] != first.shape[1:] or array.dtype != first.dtype:
                 pair = f"{first.dtype} of shape {first.shape} and {array.dtype} of shape {array.shape}"
-                raise ShapeError(f"tensor {name!r}: {pair} cannot follow one another")
+                raise ShapeError(f"tensor {name!r}: {pair} cannot be concatenated")
         return cls(dtype, (sum(len(array) for array in arrays), *first.shape[1:]), arrays)
 
     @property

@@ -1,7 +1,7 @@
 """Reads and writes SentencePiece .model files: Unigram, BPE, word and char.
 
-A model that is read and written again is the same, byte for byte, where its fields stood in the order of their
-numbers, as SentencePiece writes them.
+Reading and writing a model gives the same bytes if its fields were in the order of their numbers, as SentencePiece
+writes them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ TRAINER_FIELDS = {
     "seed_sentencepieces_file": Kind(54, str, ""),
     "auto_character_coverage": Kind(55, bool, False),
 }
-"""What a model file says of its training."""
+"""Fields of trainer_spec in a model file."""
 _RUN = (
     "treat_whitespace_as_suffix",
     "byte_fallback",
@@ -89,7 +89,7 @@ _RUN = (
     "eos_piece",
     "pad_piece",
 )
-"""Of these, what the model goes on to need, under the names that it has there."""
+"""Those fields that the model needs, with their names in `SentencePieceModel`."""
 _NORMALIZER_FIELDS = {
     "name": Kind(1, str, ""),
     "precompiled_charsmap": Kind(2, bytes, b""),
@@ -104,12 +104,12 @@ _NORMALIZER_FIELDS = {
 
 
 def read(data: bytes) -> Definition:
-    """Return the definition that a model file holds; FormatError names the byte, the field or the piece at fault."""
+    """Return the definition in a model file; FormatError names the invalid byte, field or piece."""
     return definition_of(read_model(data))
 
 
 def read_model(data: bytes) -> SentencePieceModel:
-    """Return the model that a file holds."""
+    """Return the model in a file."""
     try:
         (texts, ends, scores, types), kept, others = files.read_model(data)
     except ValueError as error:
@@ -151,7 +151,7 @@ def _check_pieces(texts: bytes, ends: Any, types: Any) -> None:
         raise FormatError(f"pieces[{wrong[0]}].type is {types[wrong[0]]}; types run from {NORMAL} to {BYTE}")
     try:
         texts.decode()
-        # Each piece must be UTF-8 by itself: none may begin within a character.
+        # Each piece must be valid UTF-8: none may begin inside a character.
         starts = ends[:-1][np.diff(ends) > 0]
         inside = np.flatnonzero((np.frombuffer(texts, np.uint8)[starts] & 0xC0) == 0x80)
         if not len(inside):
@@ -163,7 +163,7 @@ def _check_pieces(texts: bytes, ends: Any, types: Any) -> None:
 
 
 def _message(parts: list[bytes], where: str) -> bytes | None:
-    """Return a message of which there may be several parts, which count as one; None if there is none."""
+    """Return a message, whose parts are merged if there are several; None if there is none."""
     found = None
     for part in parts:
         for field in protobuf.fields(part, where):
@@ -174,7 +174,7 @@ def _message(parts: list[bytes], where: str) -> bytes | None:
 
 
 def read_normalizer(data: bytes, where: str = "normalizer_spec") -> SentencePieceNormalizer:
-    """Return the normalizer that a message of a model file is."""
+    """Return the normalizer from a message of a model file."""
     says = protobuf.values(data, _NORMALIZER_FIELDS, where)
     made = SentencePieceNormalizer(
         name=says["name"],
@@ -209,7 +209,7 @@ def in_model(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
 
 
 def whole_model(definition: Definition) -> SentencePieceModel:
-    """Return the model with a control piece for each special token that came to it; FormatError if none can be."""
+    """Return the model with a control piece for each additional special token; FormatError if that is impossible."""
     model = definition.model
     if not isinstance(model, SentencePieceModel):
         model, rules = in_model(definition)
@@ -219,13 +219,16 @@ def whole_model(definition: Definition) -> SentencePieceModel:
     for token in definition.added_tokens:
         own = token.id < model.pieces.n_ids
         if not token.special or (own and token.id not in {*model.ids_of(CONTROL), model.unk_id}):
-            raise FormatError(f"the added token {token.content!r} has no place in a {SUFFIX}: control pieces have one")
+            raise FormatError(
+                f"the added token {token.content!r} cannot be in a {SUFFIX}, which only has control pieces for "
+                "special tokens"
+            )
         if not token.plain:
-            raise FormatError(f"a {SUFFIX} cannot say how the special token {token.content!r} is looked for")
+            raise FormatError(f"a {SUFFIX} cannot hold the options of the special token {token.content!r}")
     n, vocab = model.pieces.n_ids, definition.vocab
     if len(vocab) != vocab.n_ids:
         free = int(np.argmin(np.diff(vocab.offsets)))
-        raise FormatError(f"no token has the id {free}, and the ids of a {SUFFIX} run without a gap")
+        raise FormatError(f"no token has the id {free}, but the ids of a {SUFFIX} have no gaps")
     if vocab.n_ids == n:
         return model
     more = vocab.n_ids - n
@@ -257,7 +260,7 @@ def _pieces(model: SentencePieceModel) -> list[bytes]:
         message = protobuf.written(1, piece) + b"\x15" + scores[4 * id_ : 4 * id_ + 4]
         made.append(message if type_ == NORMAL else message + protobuf.written(3, type_))
     for id_, message in model.kept_pieces:
-        # As it was read, unless the piece is another by now.
+        # Unchanged from the file, unless the piece has changed.
         (text, _, score, type_), _, _ = files.read_model(protobuf.written(PIECES, message))
         if id_ < len(made) and (text, score[0], type_[0]) == (model.pieces[id_], model.scores[id_], model.types[id_]):
             made[id_] = message
@@ -265,7 +268,7 @@ def _pieces(model: SentencePieceModel) -> list[bytes]:
 
 
 def normalizer_spec(normalizer: SentencePieceNormalizer) -> bytes:
-    """Return the message that a model file has of a normalizer."""
+    """Return a normalizer as a message of a model file."""
     says = {
         "name": normalizer.name,
         "precompiled_charsmap": normalizer.charsmap,
@@ -277,7 +280,7 @@ def normalizer_spec(normalizer: SentencePieceNormalizer) -> bytes:
 
 
 def trainer_spec(**fields: Any) -> bytes:
-    """Return what a model file says of its training, of fields by their names in TRAINER_FIELDS."""
+    """Return the trainer_spec message for fields with their names in TRAINER_FIELDS."""
     if unknown := fields.keys() - TRAINER_FIELDS.keys():
-        raise OptionError(f"no field of a trainer_spec is {min(unknown)!r}")
+        raise OptionError(f"{min(unknown)!r} is not a field of a trainer_spec")
     return protobuf.updated(b"", TRAINER_FIELDS, fields, "trainer_spec")

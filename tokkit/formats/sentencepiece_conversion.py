@@ -1,7 +1,7 @@
-"""Converts a SentencePiece model to components of a tokenizer.json and back, and names the rules that differ.
+"""Converts a SentencePiece model to components of a tokenizer.json and back, and reports rules that differ.
 
 Scores, spaces, charsmaps and the texts of special tokens are in sentencepiece_rules.py. Postprocessors, truncation and
-padding have no place in a model file and are left out of it.
+padding cannot be in a model file and are left out.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _BYTES = {b"<0x%02X>" % byte for byte in range(256)}
 
 
 def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
-    """Return a definition of components that gives the ids that a SentencePiece model gives, except some rules.
+    """Return components with the ids of a SentencePiece model, except for some rules, which are returned too.
 
-    FormatError if there is none at all.
+    FormatError if there are no such components.
     """
     model = definition.model
     if not isinstance(model, SentencePieceModel):
@@ -74,13 +74,13 @@ def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
         pretokenizer=unreachable.pretokenizer,
         normalizer=Sequence([*steps, *unreachable.steps]),
         decoder=gguf_models.decoder_of(model.normalizer.add_dummy_prefix, model.byte_fallback),
-        # In a tokenizer.json all tokens of the model have scores, or may be found as characters.
+        # In a tokenizer.json, all tokens of the model have scores, or may be found as characters.
         added_ids=frozenset(range(model.pieces.n_ids, definition.vocab.n_ids)),
     ), [*differ, *unreachable.rules, *symbol_rules]
 
 
 def _with_symbols(definition: Definition, model: SentencePieceModel) -> tuple[Definition, list[Rule]]:
-    """Return a definition with added tokens in the place of user-defined pieces, which those are not quite."""
+    """Return a definition with added tokens instead of user-defined pieces, which is not exactly equivalent."""
     ids = model.ids_of(USER_DEFINED)
     if not ids:
         return definition, []
@@ -89,8 +89,8 @@ def _with_symbols(definition: Definition, model: SentencePieceModel) -> tuple[De
         texts[id_] = texts[id_].replace(MARK, " ")
     tokens = [AddedToken(texts[id_], id_, normalized=False) for id_ in ids]
     what = (
-        "user-defined pieces are found in a text before all else, which is then several texts with a space before "
-        "each, and are not weighed with other pieces"
+        "user-defined pieces are found first, which divides the text into several texts with a space before each, and "
+        "their scores are not compared with other pieces"
     )
     shown = [form for id_ in ids for form in (texts[id_], f"a{texts[id_]}a", f" {texts[id_]} {texts[id_]}a")]
     more = replace(
@@ -150,9 +150,9 @@ def _merges_of(model: SentencePieceModel) -> Any:
 
 
 def model_of(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
-    """Return a model that gives the ids that components give, except some rules; FormatError for none.
+    """Return a model with the ids of components, except for some rules; FormatError if there is none.
 
-    What a model would be as components is known, and so is what differs: where nothing does, ids are equal.
+    The model is converted back to components and compared: if nothing differs, ids are equal.
     """
     given: Any = definition.model
     made = _model(definition)
@@ -163,7 +163,7 @@ def model_of(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
     as_components: Any = there.model
     if isinstance(given, CharBPE):
         if not np.array_equal(as_components.merges, given.merges):
-            raise _refusal("its merges are not those that scores of pieces make")
+            raise _refusal("its merges cannot be expressed by scores of pieces")
     else:
         rules = [*{rule.what: rule for rule in (*rules, *_score_rules(definition, made, as_components))}.values()]
     pieces = [piece.decode() for piece in made.pieces]
@@ -171,10 +171,10 @@ def model_of(definition: Definition) -> tuple[SentencePieceModel, list[Rule]]:
     texts = [text for word in words for text in (word, f" {word} ", f"a  {word}\r\n{word}", f"{word}\u0301\u0316")]
     if there.pretokenizer != definition.pretokenizer:
         shown = definition.pretokenizer or "none"
-        rules.append(Rule(f"a {SUFFIX} cuts no text before its model; the pretokenizer is {shown}", texts))
+        rules.append(Rule(f"a {SUFFIX} does not split text before its model; the pretokenizer is {shown}", texts))
     if flat(there.normalizer) != flat(definition.normalizer):
         marks = ["\u0958", "e\u0301\u0316", "\ufb01\u0341", "\u1100\u1161", "\x85", "a\r\nb", "\u2581a\u2581"]
-        rules.append(Rule(f"a {SUFFIX} normalizes text by other rules", [*marks, *texts]))
+        rules.append(Rule(f"a {SUFFIX} normalizes text by different rules", [*marks, *texts]))
     return made, rules
 
 
@@ -183,7 +183,7 @@ def _refusal(reason: str) -> FormatError:
 
 
 def _score_rules(definition: Definition, made: SentencePieceModel, there: Unigram) -> list[Rule]:
-    """Return what the scores of components say that those of a model do not."""
+    """Return the rules by which the scores of components differ from those of a model."""
     given: Any = definition.model
     n, normal = len(given.scores), np.flatnonzero(made.types == NORMAL)
     rules = []
@@ -205,7 +205,7 @@ def _model(definition: Definition) -> SentencePieceModel:
     if not isinstance(model, (Unigram, CharBPE)):
         raise _refusal(f"the model is {described(model)}, not Unigram or BPE over characters")
     if len(vocab) != vocab.n_ids:
-        raise _refusal(f"no token has the id {int(np.argmin(np.diff(vocab.offsets)))}, and ids run without a gap")
+        raise _refusal(f"no token has the id {int(np.argmin(np.diff(vocab.offsets)))}, but ids must have no gaps")
     unknown = _unknown(definition)
     types = np.full(vocab.n_ids, NORMAL, dtype=np.uint8)
     for token in definition.added_tokens:
@@ -216,10 +216,10 @@ def _model(definition: Definition) -> SentencePieceModel:
     if model.byte_fallback:
         ids = [vocab.get(name) for name in sorted(_BYTES)]
         if None in ids:
-            raise _refusal("there is byte_fallback, and not a token for each byte")
+            raise _refusal("it has byte_fallback, but some bytes have no token")
         types[[id_ for id_ in ids if id_ is not None]] = BYTE
     if not (types == NORMAL).any():
-        raise _refusal("no token is of the model alone")
+        raise _refusal("all tokens are added ones")
     rules = _rules(definition)
     try:
         return SentencePieceModel(
@@ -245,7 +245,7 @@ def _unknown(definition: Definition) -> int:
         if given := next((name for name, value in odd.items() if value), None):
             raise _refusal(f"it has {given}={odd[given]!r}")
         if not (model.fuse_unk or model.byte_fallback):
-            raise _refusal("unknown characters side by side are not one token (fuse_unk)")
+            raise _refusal("adjacent unknown characters do not become one token (fuse_unk)")
         found = None if model.unk_token is None else definition.vocab.get(model.unk_token)
     if found is None:
         raise _refusal("no token is for what is unknown")
@@ -258,14 +258,14 @@ def _scores(model: Unigram | CharBPE, vocab: Vocab) -> Any:
     if isinstance(model, Unigram):
         scores[: len(model.scores)] = model.scores
         return scores
-    # The earlier a token is merged, the greater its score; those whose merges stand among one another's have one.
+    # The earlier a token is merged, the higher its score; tokens whose merges are interleaved share a score.
     results, first = np.unique(model.merges[:, 2], return_index=True)
     last = len(model.merges) - 1 - np.unique(model.merges[::-1, 2], return_index=True)[1]
     score, end, before = 0, -1, ""
     for k in np.argsort(first).tolist():
         piece = vocab[int(results[k])].decode()
         run = piece[0] if piece == piece[0] * len(piece) else ""
-        # Runs of one character have one score together, as a rule, and then the shortest is last.
+        # Runs of one character usually share a score; then the shortest is last.
         score -= first[k] > end and not (run and run == before and first[k] == end + 1)
         end, before = max(end, last[k]), run
         scores[results[k]] = score
@@ -275,7 +275,7 @@ def _scores(model: Unigram | CharBPE, vocab: Vocab) -> Any:
 
 
 def _rules(definition: Definition) -> SentencePieceNormalizer:
-    """Return the rules that come nearest to what a normalizer does; FormatError if none do."""
+    """Return the rules that are closest to a normalizer; FormatError if there are none."""
     steps = flat(definition.normalizer)
     charsmap = next((step.charsmap for step in steps if isinstance(step, LongestRules)), b"")
     if not charsmap:
@@ -294,7 +294,7 @@ def _rules(definition: Definition) -> SentencePieceNormalizer:
         raise _refusal(f"the pretokenizer is {type(definition.pretokenizer).__name__}")
     if not by_words:
         named = ", ".join(type(step).__name__ for step in steps) or "as they are"
-        raise _refusal(f"spaces are treated as by no model: {named}")
+        raise _refusal(f"no model treats spaces in this way: {named}")
     return SentencePieceNormalizer(name="", charsmap=charsmap)
 
 

@@ -22,16 +22,16 @@ MARK = SPACE.decode()
 _ANY = "[\\x00-\U0010ffff]"
 ESCAPE = Replace({"String": " "}, MARK)
 UNKNOWN_PENALTY = 10.0
-"""What an unknown character costs more than the least score, in sentencepiece and tokenizers."""
+"""Score of an unknown character below the lowest score, in sentencepiece and tokenizers."""
 EXACT_CHARACTERS = 30_000
-"""Texts of up to so many characters have scores that add up alike in single and double precision, or `sums_differ`."""
+"""Texts of up to this length must have equal sums of scores in single and double precision; else `sums_differ`."""
 _FLOAT_BITS = 24
 
 # ---- normalizer
 
 
 def normalizer_steps(rules: SentencePieceNormalizer) -> tuple[list[Any], list[Rule]]:
-    """Return normalizers that do what a model's rules say, and which of these they do not quite."""
+    """Return normalizers for a model's rules, and the rules for which they are not exactly equivalent."""
     steps: list[Any] = []
     differ: list[Rule] = []
     deletes = False
@@ -46,14 +46,14 @@ def normalizer_steps(rules: SentencePieceNormalizer) -> tuple[list[Any], list[Ru
             steps.append(LongestRules(rules.charsmap))
         deletes = map_.deletes
         if rules.remove_extra_whitespaces and map_.made_of_runs:
-            differ.append(Rule("several spaces that a rule of the charsmap makes are made one", map_.made_of_runs))
+            differ.append(Rule("several spaces from one rule of the charsmap become one space", map_.made_of_runs))
     prefix = rules.add_dummy_prefix
     if not rules.remove_extra_whitespaces:
         if prefix and deletes:
-            # A text of which the rules leave nothing has a space before it all the same.
+            # Even a text that becomes empty by the rules gets a space before it.
             return [Prepend(" "), *steps, ESCAPE], differ
         return [*steps, *([Prepend(MARK)] if prefix else []), ESCAPE], differ
-    # With a space put in front, the runs at the start are one of the runs inside.
+    # With a space added before the text, the spaces at its start become a run inside.
     steps += [Prepend(" ")] if prefix else []
     steps.append(Replace({"Regex": " {2,}"}, " "))
     steps += [] if prefix else [Replace({"Regex": f"(?<!{_ANY}) "}, "")]
@@ -64,7 +64,7 @@ def normalizer_steps(rules: SentencePieceNormalizer) -> tuple[list[Any], list[Ru
 
 
 class Unreachable:
-    """What keeps the texts of special tokens from being these: steps, a pretokenizer, scores; or rules that differ."""
+    """Prevents the texts of special tokens from becoming them: steps, a pretokenizer, scores; or rules that differ."""
 
     def __init__(self, model: SentencePieceModel, scores: NDArray[np.float64]) -> None:
         self.steps: list[Replace] = []
@@ -81,27 +81,27 @@ class Unreachable:
         for id_ in special:
             text = pieces[id_]
             if model.kind != "unigram" and len(text) > 1:
-                continue  # merges make normal pieces alone
+                continue  # merges only make normal pieces
             unknown = next((at for at, c in enumerate(text) if c not in normal), None)
             if unknown is None:
-                # Cut into characters it is worth more.
+                # Split into characters, it has a higher score.
                 scores[id_] = sum(scores[normal[c]] for c in text) - 1
             elif not model.byte_fallback:
                 self.steps.append(Replace({"Regex": _around(text, unknown, is_byte=False)}, stand_in))
             elif len(text) > 1:
-                # An unknown character becomes bytes: nothing spans it.
+                # An unknown character becomes bytes, so no piece contains it.
                 splits.setdefault(_around(text, unknown, is_byte=id_ in bytes_))
             else:
                 shown.append(text)
         if splits:
             self.pretokenizer = Split({"Regex": "|".join(splits)}, "Isolated")
         if shown:
-            what = f"tokenizers finds the text of the special token {shown[0]!r} as that token, and not as bytes"
+            what = f"tokenizers encodes the text of the special token {shown[0]!r} as this token, not as bytes"
             self.rules.append(Rule(what, shown))
 
 
 def _around(text: str, at: int, *, is_byte: bool) -> str:
-    """Return a pattern for the character at `at` of a text; of bytes, all digits are alike."""
+    """Return a pattern for the character at `at` of a text; digits of byte tokens are interchangeable."""
     places = [_literal(c) for c in text]
     if is_byte:
         places[3:5] = [places[k] if k == at else "[0-9A-F]" for k in (3, 4)]
@@ -114,13 +114,13 @@ def _literal(character: str) -> str:
 
 
 def _unused(text: str) -> str:
-    """Return a character that no token has, and so is unknown."""
+    """Return a character that is in no token, and therefore unknown."""
     known = set(text)
     return next(c for c in map(chr, range(0xF0000, 0x10FFFE)) if c not in known)
 
 
 def without_characters(model: SentencePieceModel) -> list[str]:
-    """Return the normal pieces that have a character which is none: what it costs weighs against them."""
+    """Return the normal pieces that contain a character without its own piece, because its score competes with them."""
     normal = [model.pieces[id_].decode() for id_ in model.ids_of(NORMAL)]
     alone = {piece for piece in normal if len(piece) == 1}
     return [piece for piece in normal if not alone.issuperset(piece)]
@@ -130,10 +130,10 @@ def without_characters(model: SentencePieceModel) -> list[str]:
 
 
 def exact_characters(scores: NDArray[np.float64]) -> int:
-    """Return how many characters a text may have so that no sum of scores is rounded in single precision.
+    """Return the maximum length of a text, in characters, for which sums of scores are exact in single precision.
 
-    A character is a token at most, and no token costs more than an unknown character. Scores that are multiples of a
-    power of two add up exactly while the sum is below 2**24 of these.
+    A text has at most one token per character, and no token has a lower score than an unknown character. Sums of
+    multiples of a power of two are exact as long as they are below 2**24 multiples.
     """
     if not len(scores):
         return 0
@@ -146,7 +146,7 @@ def exact_characters(scores: NDArray[np.float64]) -> int:
 
 
 def sums_differ(pieces: Sequence[str]) -> Rule:
-    """Return the rule that scores add up with other roundings."""
+    """Return the rule that sums of scores are rounded differently."""
     what = (
         "scores add up in double precision in a tokenizer.json and in single precision in a .model, so that "
         "segmentations which are almost as good come out otherwise"

@@ -68,9 +68,9 @@ def typed(value: Any, path: str, *types: type) -> Any:
 
 
 class Section:
-    """One object of a file: each key is taken once, with the types or values that are right for it.
+    """One object of a file: each key is read once, with a check of its type or value.
 
-    `path` names the object in messages, as in `model.vocab`; "" is the whole file.
+    `path` names the object in messages, such as `model.vocab`; "" is the whole file.
     """
 
     def __init__(self, value: object, path: str) -> None:
@@ -94,11 +94,11 @@ class Section:
         return value if value is default else typed(value, self.at(key), *types)
 
     def peek(self, key: str) -> Any:
-        """Return the value of a key, which is still to be taken, or None."""
+        """Return the value of a key, or None, without marking it as read."""
         return self._rest.get(key)
 
     def expect(self, key: str, *allowed: object, why: str = "", optional: bool = True) -> Any:
-        """Return the value of a key that must be one of `allowed`; where absent, the first of them."""
+        """Return the value of a key that must be one of `allowed`; if absent, the first of them."""
         value = self._rest.pop(key, allowed[0] if optional else _MISSING)
         if value is _MISSING:
             raise FormatError(f"{self.at(key)}: missing")
@@ -107,13 +107,13 @@ class Section:
         return value
 
     def finish(self) -> None:
-        """Refuse what nothing has taken: a key that is not understood may change the ids."""
+        """Raise FormatError for a key that was not read, because an unknown key may change the ids."""
         for key, value in self._rest.items():
             raise FormatError(f"{self.at(key)}: unknown key (its value is {brief(value)})")
 
 
 def refuse(path: str, value: object, supported: Iterable[object], why: str = "") -> NoReturn:
-    """Raise the FormatError of a value that is right JSON but that we do not run."""
+    """Raise the FormatError for a value that is valid, but not supported."""
     choices = " or ".join(json.dumps(right) for right in supported)
     shown = json.dumps(value) if isinstance(value, (str, int, float, type(None))) else kind(value)
     raise FormatError(f"{path}: {shown[:60]} is not supported{f' ({why})' if why else ''}; {choices} is")

@@ -1,4 +1,4 @@
-"""Reads and writes vocabularies in byte symbols, as tokenizer.json and vocab.json + merges.txt have them."""
+"""Reads and writes vocabularies in byte symbols, as in tokenizer.json and vocab.json + merges.txt."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tokkit.formats.tables import Packed, Table, spread
 from tokkit.vocab import MAX_ID, Vocab
 
 Own = tuple[Packed, NDArray[np.int64]]
-"""Tokens in the order of their ids, and these."""
+"""Tokens in the order of their ids, and the ids."""
 
 
 def check_ids(vocab: Mapping[str, Any], path: str) -> None:
-    """Raise FormatError unless every value is an id, and no two keys have one."""
+    """Raise FormatError unless every value is an id, and ids are distinct."""
     ids = list(vocab.values())
     in_range = set(map(type, ids)) <= {int} and 0 <= min(ids, default=0) <= max(ids, default=0) <= MAX_ID
     if in_range and len(set(ids)) == len(ids):
@@ -53,10 +53,10 @@ def read(
     """Make a definition of tokens in symbols, merges (where, left, right) and special tokens.
 
     A special token is text, not symbols; it may be in `table` under its own id or be absent from it. `path`
-    names the vocabulary in messages. What is at hand already can be given: `own`, by `own_bytes`, and `found`, the
-    ids of the merges by `Table.find_merges`; `merges` is gone through only if there is something to say then.
-    FormatError for tokens that are not symbols, a byte of texts without a token unless such bytes are dropped, and
-    merges of or into what is not an ordinary token.
+    names the vocabulary in messages. Known results can be passed: `own` from `own_bytes`, and `found`, the ids of the
+    merges from `Table.find_merges`; then `merges` is only read to report an error. FormatError for tokens that are not
+    symbols, for a byte without a token unless such bytes are dropped, and for merges of or into tokens that are not
+    ordinary.
     """
     own = own_bytes(table, special_tokens) if own is None else own
     if own is None:
@@ -81,21 +81,21 @@ def read(
 
 
 def own_bytes(table: Table, special_tokens: Iterable[str]) -> Own | None:
-    """Return the bytes of the tokens that are not special, by id, with their ids; None if not all are of symbols."""
+    """Return the bytes and ids of the tokens that are not special, by id; None if not all consist of symbols."""
     packed, ids = table.by_id(without=special_tokens)
     bytes_ = translate(*packed, byte_symbols.BYTE_OF)
     return None if bytes_ is None else (bytes_, ids)
 
 
 def uses(merges: NDArray[np.uint32], table: Table, texts: Iterable[str]) -> bool:
-    """Return whether one of the merges, given by ids, joins or makes one of the texts."""
+    """Return whether one of the merges, given by ids, joins or makes one of these texts."""
     marks = np.zeros(table.ids.max(initial=0) + 1, dtype=bool)
     marks[[id_ for text in texts if (id_ := table.get(text, -1)) >= 0]] = True
     return bool(marks[merges].any())
 
 
 def _has_pair_twice(merges: NDArray[np.uint32]) -> bool:
-    if np.bincount(merges[:, 2]).max(initial=0) < 2:  # where a pair is there twice, so is its result
+    if np.bincount(merges[:, 2]).max(initial=0) < 2:  # if a pair occurs twice, so does its result
         return False
     pairs = np.sort(merges[:, 0].astype(np.uint64) << np.uint64(32) | merges[:, 1])
     return bool(np.any(pairs[1:] == pairs[:-1]))
@@ -137,8 +137,8 @@ def _merges(
 def write(definition: Definition, *, apart: Collection[int] = ()) -> tuple[dict[str, int], list[str], bool]:
     """Return (symbols → id, special tokens included; merges as "left right"; whole_piece).
 
-    `apart` are the ids of added tokens that the file has elsewhere. FormatError if the tables would not give every text
-    the definition's ids.
+    `apart` are the ids of added tokens that are elsewhere in the file. FormatError if the tables would not give every
+    text the definition's ids.
     """
     blob, offsets = conversion.ordinary_tokens(definition)
     merges, whole_piece = conversion.merge_list(definition)
@@ -154,8 +154,8 @@ def write(definition: Definition, *, apart: Collection[int] = ()) -> tuple[dict[
             raise FormatError(f"the special token {text!r} is written like the ordinary token with id {vocab[text]}")
         if whole_piece and not text.isascii() and byte_symbols.is_symbols(text):
             piece = byte_symbols.to_bytes(text)
-            if conversion.is_utf_8(piece):  # else it is not a piece of any text
-                raise FormatError(f"the special token {text!r} is written like the piece {piece.decode()!r}")
+            if conversion.is_utf_8(piece):  # else it is never a pretoken
+                raise FormatError(f"the special token {text!r} is written like the token {piece.decode()!r}")
         if id_ not in apart:
             vocab[text] = id_
     if definition.vocab.empty is not None:

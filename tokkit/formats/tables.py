@@ -1,4 +1,4 @@
-"""Packs the tokens and merges of a file into tables, which C searches and compares all at once."""
+"""Packs the tokens and merges of a file into tables that C code can search and compare as a whole."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Merges:
 
     @classmethod
     def of(cls, listed: Sequence[Any]) -> Merges | None:
-        """Pack a list of "left right" or of pairs; None if it is not of one of these alone, or not of text."""
+        """Pack a list of "left right" strings or of pairs; None for a mixture, or for items that are not text."""
         types = set(map(type, listed))
         spaced = types == {str}
         if not spaced and not (types <= {tuple, list} and set(map(len, listed)) <= {2}):
@@ -45,10 +45,10 @@ class Merges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A vocabulary in the order of its file: tokens, no two alike, their ids, no two alike, and scores if it has any.
+    """A vocabulary in the order of its file: distinct tokens, distinct ids, and scores if it has any.
 
-    Numbers are places in that order. `ids` is int64 and `scores` float64, both of shape (n,); `is_text` is False if
-    a token has a lone surrogate, which then is in its bytes as if it were a character.
+    Numbers of tokens are positions in that order. `ids` is int64 and `scores` float64, both of shape (n,); `is_text` is
+    False if a token has a lone surrogate, which is encoded in its bytes like a character.
     """
 
     blob: bytes
@@ -105,7 +105,7 @@ class Table:
         return Table.of({token: id_ for token, id_ in self.as_dict().items() if token not in left_out})
 
     def by_id(self, *, without: Iterable[str] = ()) -> tuple[Packed, NDArray[np.int64]]:
-        """Return the tokens in the order of their ids, and these; some, and one that is empty, left out."""
+        """Return the tokens in the order of their ids, and the ids, without some tokens and without an empty one."""
         left_out = [number for number in map(self.find, without) if number >= 0]
         left_out += np.flatnonzero(np.diff(self.offsets) == 0).tolist()
         if not left_out and np.all(self.ids[1:] > self.ids[:-1]):
@@ -117,9 +117,9 @@ class Table:
         return gather(self.blob, self.offsets, numbers), self.ids[numbers]
 
     def find_merges(self, merges: Merges | None, *, n_prefix: int = 0) -> NDArray[np.uint32] | None:
-        """Return the ids of left, right and result, uint32 (n, 3); None if one is no two tokens that make one.
+        """Return the ids of left, right and result, uint32 (n, 3); None if a merge is not of two tokens into one.
 
-        The result is the two joined, the right one without `n_prefix` bytes. Of None, which no merges can be, None.
+        The result is the two joined, the right one without `n_prefix` bytes. For `merges` None, None is returned.
         """
         if merges is None:
             return None
@@ -128,7 +128,7 @@ class Table:
 
 
 def spread(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the offsets by id of tokens in the order of their ids: an id that none has gets no bytes."""
+    """Return the offsets by id for tokens sorted by id: an id without a token gets no bytes."""
     if not len(ids) or ids[-1] == len(ids) - 1:
         return offsets
     made = np.zeros(int(ids[-1]) + 2, dtype=np.int64)
@@ -137,10 +137,10 @@ def spread(offsets: NDArray[np.int64], ids: NDArray[np.int64]) -> NDArray[np.int
 
 
 def loads(data: bytes) -> Any:
-    """Parse a tokenizer.json as `strict_json.loads` does, but with a Table and Merges for the model's tables.
+    """Parse a tokenizer.json as `strict_json.loads` does, but with the model's tables as Table and Merges.
 
-    None if these are not there, or are in any way unusual: then only `strict_json.loads` can tell what is wrong.
-    FormatError for what is wrong elsewhere; its place is not that in the file.
+    None if these are missing or unusual in any way; then only `strict_json.loads` can report what is wrong. FormatError
+    for errors elsewhere, with a position that is not the one in the file.
     """
     found = files.find_tables(data)
     if found is None or found == (None, None):
@@ -163,8 +163,8 @@ def loads(data: bytes) -> Any:
 
 
 def listed(value: object, path: str) -> list[Any]:
-    """Return a list that must be one; FormatError for packed merges too: only the list tells what is wrong."""
+    """Return a list; FormatError for other values, and for packed merges, because only the list can show the error."""
     if isinstance(value, Merges):
-        raise FormatError(f"{path}: there is something wrong, which the list would tell")
+        raise FormatError(f"{path}: something is wrong; parse the list to find out")
     made: list[Any] = strict_json.typed(value, path, list)
     return made

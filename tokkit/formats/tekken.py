@@ -2,7 +2,7 @@
 
 `vocab` lists the tokens by rank, of which the first default_vocab_size - default_num_special_tokens are in use; an
 id is a rank plus default_num_special_tokens. The special tokens are listed from version 11 on; before that they are
-those that Mistral published. Ids below default_num_special_tokens that none has are called <SPECIAL_id>.
+those that Mistral published. Unused ids below default_num_special_tokens are called <SPECIAL_id>.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def is_tekken(value: object) -> bool:
 def from_json(value: object) -> Definition:
     """Return the definition; FormatError names the path of what is malformed.
 
-    Text that the pattern does not match is dropped, as tiktoken, which runs these files, has it.
+    Text that the pattern does not match is dropped, as in tiktoken, which runs these files.
     """
     if not isinstance(value, dict):
         raise FormatError(f"the file: an object is needed, not {kind(value)}")
-    # What is beside these (image, audio, type) bears on what a prompt is made of, and not on the ids of a text.
+    # Other keys (image, audio, type) affect how a prompt is composed, not the ids of a text.
     file = Section({key: value[key] for key in ("config", "vocab", "special_tokens") if key in value}, "")
     config = Section(file.take("config", dict), "config")
     pattern = config.take("pattern", str)
@@ -71,7 +71,7 @@ def from_json(value: object) -> Definition:
 
 
 def write(definition: Definition) -> bytes:
-    """Return the tekken.json of a definition; FormatError if its reader would not make the definition's ids."""
+    """Return the tekken.json of a definition; FormatError if its reader would not give the definition's ids."""
     split = conversion.only_bytes(definition, "a tekken.json holds")
     if (reason := conversion.why_not_ranks(definition)) is not None:
         raise FormatError(f"a tekken.json cannot hold this merge list: {reason}")
@@ -82,13 +82,13 @@ def write(definition: Definition) -> bytes:
     for rank, (text, id_) in enumerate(special.items()):
         if id_ != rank:
             raise FormatError(
-                f"in a tekken.json special tokens have the first ids, 0 to {n - 1}, and {text!r} has the id {id_}"
+                f"in a tekken.json, special tokens have the first ids, 0 to {n - 1}; {text!r} has the id {id_}"
             )
     blob, offsets = conversion.ordinary_tokens(definition)
     bounds = offsets.tolist()
     tokens = [blob[start:end] for start, end in pairwise(bounds)][n:]
     if b"" in tokens:
-        raise FormatError(f"no token has the id {n + tokens.index(b'')}, and the ids of a tekken.json have no gap")
+        raise FormatError(f"no token has the id {n + tokens.index(b'')}, but the ids of a tekken.json have no gaps")
     says = {
         "config": {
             "pattern": EVERYTHING if split.pattern is None else split.pattern,
@@ -109,7 +109,7 @@ def _entry(rank: int, token: bytes) -> dict[str, Any]:
 
 
 def _sizes(config: Section) -> tuple[int, int]:
-    """Return the number of ids, and how many of them are special tokens'."""
+    """Return the number of ids, and of special tokens."""
     size, n_special = (config.take(key, int) for key in ("default_vocab_size", "default_num_special_tokens"))
     if not 0 <= size <= MAX_ID + 1:
         raise FormatError(f"{config.at('default_vocab_size')}: at most {MAX_ID + 1}, not {size}")

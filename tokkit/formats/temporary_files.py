@@ -1,9 +1,9 @@
-"""Names for files that are being written, and removal of those that killed writers left.
+"""Temporary names for files that are being written, and removal of files that killed writers left behind.
 
-A name says for which file it is, and who writes: the place (host, boot and process namespace), the process and when
-that began, so that a number that another process has by now is not mistaken for it. What was left is removed by the
-next that writes the same file, and only where it is sure that its writer is gone: of a process elsewhere, of another
-boot, or on a system that does not say where and when processes run (Windows), it stays.
+A name identifies the target file and the writer: the place (host, boot and process namespace), the process id, and the
+start time of the process, because process ids are reused. The next writer of the same file removes leftovers, but only
+if their writer certainly does not run any more: leftovers of another host or boot, or on a system without this
+information (Windows), are kept.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from collections.abc import Iterator
 _NAME = re.compile(r"\.tokkit-([0-9a-f]{8})-([0-9a-f]{16})-([0-9]{1,10})-([0-9]{1,20})-[0-9a-f]{8}\.tmp")
 _NO_ROOM = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 NOWHERE = "0" * 16
-"""The place of a process that cannot be told from those of other machines."""
+"""The place of a process on a system without this information."""
 
 
 def new(target: str, job: str | None = None) -> str:
-    """Return a name beside `target` that no file has; `job` is the output that it belongs to, if it is one of several.
+    """Return an unused name next to `target`; `job` is the output to which it belongs, if it is one of several files.
 
-    `clear` finds it by the job.
+    `clear` finds the file by its job.
     """
     began = _state_and_start("self") or ("", 0)
     owner = f"{_key(job or target)}-{_place()}-{os.getpid()}-{began[1]}"
@@ -33,11 +33,11 @@ def new(target: str, job: str | None = None) -> str:
 
 
 def clear(target: str) -> None:
-    """Remove what writers of `target` left that are gone."""
+    """Remove files that terminated writers of `target` left behind."""
     place, key, folder = _place(), _key(target), os.path.dirname(target)
     if place == NOWHERE:
         return
-    # What cannot be removed, or even listed, was not asked for: the write itself will tell.
+    # Errors are ignored here; if there is a problem, the write itself will raise it.
     with contextlib.suppress(OSError):
         for name in os.listdir(folder or os.curdir):
             found = _NAME.fullmatch(name)
@@ -48,7 +48,7 @@ def clear(target: str) -> None:
 
 @contextlib.contextmanager
 def beside(target: str) -> Iterator[str]:
-    """Give a new name to write `target` under, whose file the block renames; else it is removed, and old ones first."""
+    """Remove leftovers, then give a temporary name for `target`; the block must rename the file, else it is removed."""
     clear(target)
     name = new(target)
     try:
@@ -61,7 +61,7 @@ def beside(target: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def naming(target: str) -> Iterator[None]:
-    """Let an error of a disk without room say which file was being written: the system names none."""
+    """Add the name of the file to errors of a full disk, because the system does not name it."""
     try:
         yield
     except OSError as error:
@@ -71,12 +71,12 @@ def naming(target: str) -> Iterator[None]:
 
 
 def _key(target: str) -> str:
-    """Return what stands for a file of a folder; two that share it lose no more than what is left by the dead."""
+    """Return a short key for a file of a folder; if two files share a key, only leftovers can be affected."""
     return f"{zlib.crc32(os.fsencode(os.path.basename(target))):08x}"
 
 
 def _place() -> str:
-    """Return what is equal for processes that see one another by their numbers, and for no others."""
+    """Return a value that is equal for exactly those processes that can see each other's process ids."""
     parts: tuple[str, ...] = ()
     with contextlib.suppress(OSError, ValueError, AttributeError):
         if sys.platform == "linux":
@@ -97,17 +97,17 @@ def _boot_of_darwin() -> str:
     value = ctypes.create_string_buffer(64)
     size = ctypes.c_size_t(len(value))
     if ctypes.CDLL(None).sysctlbyname(b"kern.bootsessionuuid", value, ctypes.byref(size), None, 0):
-        raise OSError("this system does not name its boot")
+        raise OSError("this system does not identify its boot")
     return value.value.decode("ascii")
 
 
 def _is_alive(number: int, began: int) -> bool:
-    """Return whether a process of this place runs, or may run; `began` is 0 if that is not known."""
+    """Return whether a process of this place runs, or may run; `began` is 0 if unknown."""
     try:
         os.kill(number, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is another user's
+    except (OSError, OverflowError):  # another user's process
         pass
     found = _state_and_start(str(number))
     if found is None:
@@ -117,8 +117,8 @@ def _is_alive(number: int, began: int) -> bool:
 
 
 def _state_and_start(process: str) -> tuple[str, int] | None:
-    """Return the state of a process, a letter, and when it began, in ticks since the boot; None if /proc is not."""
-    # A name may have any characters in it, but after its last parenthesis are fields.
+    """Return the state of a process (a letter) and its start time in ticks since boot; None without /proc."""
+    # The name may contain any characters; the fields come after the last parenthesis.
     with contextlib.suppress(OSError, ValueError, IndexError), open(f"/proc/{process}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
         return fields[0].decode("ascii"), int(fields[19])

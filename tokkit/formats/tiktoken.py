@@ -1,8 +1,8 @@
-"""Reads and writes rank files (.tiktoken): one line a token, in base64, and its rank.
+"""Reads and writes rank files (.tiktoken): one line per token, in base64, with its rank.
 
-A rank file states neither pattern nor special tokens. Those of the published ones are known by their sha256; others
-have a sidecar, NAME.tiktoken.json, with these two by the names of tiktoken's own arguments:
-`tiktoken.Encoding(name, mergeable_ranks=…, **json.load(sidecar))`.
+A rank file has neither a pattern nor special tokens. Those of published files are known by their sha256; others have a
+sidecar, NAME.tiktoken.json, with both under the names of tiktoken's arguments: `tiktoken.Encoding(name,
+mergeable_ranks=…, **json.load(sidecar))`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
 
 SIDECAR = ".json"
-"""What is appended to a rank file's name for that of its sidecar."""
+"""Suffix that is appended to a rank file's name for its sidecar."""
 EVERYTHING = r"(?s:.+)"
-"""How a sidecar writes that text is not split, which tiktoken has no word for."""
+"""The pattern in a sidecar that does not split text; tiktoken has no name for this."""
 
 
 def read(
@@ -35,8 +35,8 @@ def read(
     """Return rank BPE over the ranks, with the pattern and the special tokens of the sidecar `beside`.
 
     `pattern` (a name or a regex) and `special_tokens` override what is known. OptionError if the file is not a
-    published one and nothing states a pattern; FormatError with the line for what is not a rank file, the key for what
-    is not a sidecar, and where a byte has no token.
+    published one and there is no pattern; FormatError names the line of an invalid rank file or the key of an invalid
+    sidecar, or a byte without a token.
     """
     if beside is not None:
         stated_pattern, stated_special = _read_sidecar(beside)
@@ -92,9 +92,9 @@ def write_sidecar(definition: Definition) -> bytes:
 
 
 def write(definition: Definition) -> bytes:
-    """Return the rank file of a definition, which says nothing of its pattern and special tokens.
+    """Return the rank file of a definition, without its pattern and special tokens.
 
-    FormatError if tiktoken, given those, would not make the definition's ids.
+    FormatError if tiktoken, with the same pattern and special tokens, would not give the definition's ids.
     """
     split = conversion.only_bytes(definition, "a rank file holds")
     reason = conversion.why_not_ranks(definition)

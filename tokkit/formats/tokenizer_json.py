@@ -19,14 +19,14 @@ NULL = type(None)
 
 
 def read(data: bytes) -> Definition:
-    """Return what a tokenizer.json says; FormatError names the path of what is malformed or unknown."""
+    """Return the parsed JSON of a tokenizer.json; FormatError names the path of an invalid or unknown value."""
     return read_packed(data) or from_json(strict_json.loads(data))
 
 
 def read_packed(data: bytes) -> Definition | None:
-    """Return what a tokenizer.json says, its great tables read in C, if it is as nearly all are.
+    """Return the definition in a tokenizer.json, with its large tables read in C; for the usual files only.
 
-    None for what is wrong or unusual in any way: `from_json` reads that too, or says what is wrong and where.
+    None for a file that is invalid or unusual in any way; `from_json` reads these too, or says what is wrong and where.
     """
     try:
         value = tables.loads(data)
@@ -36,7 +36,7 @@ def read_packed(data: bytes) -> Definition | None:
 
 
 def from_json(value: object) -> Definition:
-    """Return the definition that parsed JSON of a tokenizer.json says."""
+    """Return the definition from the parsed JSON of a tokenizer.json."""
     file = Section(value, "")
     file.expect("version", "1.0")
     around = read_lengths(file)
@@ -75,7 +75,7 @@ def from_json(value: object) -> Definition:
 
 
 def _folded(definition: Definition) -> Definition:
-    """Return what was spelt in other components as what it is."""
+    """Restore definitions that were written with substitute components."""
     if not isinstance(definition.model, CharBPE) or definition.model.end_of_word_suffix:
         return definition
     from tokkit.formats import classic_bpe
@@ -84,11 +84,11 @@ def _folded(definition: Definition) -> Definition:
 
 
 def _lengths(value: object, name: str) -> Any:
-    """Return the truncation or the padding that a file states."""
+    """Return the truncation or the padding in a file."""
     if value is None:
         return None
     section = Section(value, name)
-    optional = name == "truncation"  # older files of tokenizers cut the right end, and did not say so
+    optional = name == "truncation"  # older files of tokenizers have no direction; it is the right end
     given: dict[str, Any] = {"direction": section.expect("direction", "Right", "Left", optional=optional).lower()}
     if name == "truncation":
         given["strategy"] = STRATEGIES[section.expect("strategy", *STRATEGIES, optional=False)]
@@ -131,10 +131,10 @@ def in_components(definition: Definition) -> tuple[Definition, list[Rule]]:
 
 
 def write(definition: Definition, *, added_apart: bool = False) -> bytes:
-    """Return a tokenizer.json that tokenizers 0.23 runs as the definition says; FormatError if there is none.
+    """Return a tokenizer.json with which tokenizers 0.23 gives the definition's ids; FormatError if there is none.
 
-    With `added_apart`, a byte-level model's vocabulary is written without the tokens that were only added to it; ids
-    are the same.
+    With `added_apart`, a byte-level model's vocabulary is written without tokens that were only added; ids are the
+    same.
     """
     definition, rules = in_components(definition)
     if rules:
@@ -153,7 +153,7 @@ def write(definition: Definition, *, added_apart: bool = False) -> bytes:
     if isinstance(definition.pretokenizer, Split):
         byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True}
         written["pre_tokenizer"] = byte_level_json.write_pretokenizer(definition)
-        if definition.decoder is None:  # trained, or from a file that says nothing of either
+        if definition.decoder is None:  # trained, or from a file without either
             written["decoder"], written["post_processor"] = byte_level, written["post_processor"] or byte_level
     else:
         written["pre_tokenizer"] = components.write(definition.pretokenizer, components.PRETOKENIZERS)
@@ -176,7 +176,7 @@ def write_lengths(truncation: Truncation | None, padding: Padding | None) -> dic
 
 
 def read_lengths(value: Section) -> dict[str, Any]:
-    """Return the truncation and the padding that a file states, by these names."""
+    """Return the truncation and the padding in a file, by these names."""
     names = ("truncation", "padding")
     return {name: _lengths(value.take(name, dict, NULL, default=None), name) for name in names}
 
@@ -207,19 +207,19 @@ def _write_padding(padding: Padding | None) -> dict[str, Any] | None:
 
 
 def _dump(value: object, depth: int = 0) -> str:
-    """Return JSON, indented to stand `depth` spaces deep."""
+    """Return JSON, indented by `depth` spaces."""
     return json.dumps(value, ensure_ascii=False, indent=2 if depth else None).replace("\n", "\n" + " " * depth)
 
 
 def _dump_entry(entry: list[Any]) -> str:
-    """Return JSON of two tokens, or of a token and its score, spelt so that tokenizers reads just that."""
+    """Return JSON of two tokens, or of a token and its score in digits that tokenizers reads exactly."""
     first, second = entry
     score = decimals.write(second) if isinstance(second, float) else json.dumps(second, ensure_ascii=False)
     return f"[{json.dumps(first, ensure_ascii=False)}, {score}]"
 
 
 def _dump_lines(table: dict[str, int] | list[Any]) -> str:
-    """Return JSON of a great table, an entry a line; by separators, as `indent` would take the slow encoder."""
+    """Return JSON of a large table with one entry per line; with separators, because `indent` uses the slow encoder."""
     if not table:
         return json.dumps(table)
     if isinstance(table, list) and isinstance(table[0], list):

@@ -1,4 +1,4 @@
-"""Recognizes tokenizer files that cannot be read, for a clear error."""
+"""Recognizes tokenizer files that cannot be read, for clear error messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PIECE_LIST = re.compile(rb"<(?:unk|pad|s)>\t-?[0-9]")
 
 
 def name_of(data: bytes) -> str | None:
-    r"""Return what a file is by its content, or None.
+    r"""Return the type of a file, by its content, or None.
 
     >>> name_of(b"<unk>\t0\n<s>\t0\n")
     "the list of a sentencepiece model's pieces (.vocab)"

@@ -65,7 +65,7 @@ class About:
 
 
 class Rows(NamedTuple):
-    """Passages as columns with one entry each, with the dtypes in `COLUMNS`; `text` is the joined UTF-8 of all texts."""
+    """Passages as columns with one entry each, with the dtypes in `COLUMNS`; `text` is all texts as UTF-8, joined."""
 
     vectors: NDArray[np.float32]
     source: NDArray[np.uint32]
