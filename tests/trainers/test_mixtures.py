@@ -148,7 +148,7 @@ def test_rounded_counts_are_not_added_and_weighted_ones_not_weighted(counts: Pat
     assert counted(tmp_path / "both.counts") == expected(counts, {"de": Fraction(2)})
     with pytest.raises(CorpusError, match=r"rounded\.counts has counts that were rounded.*weighted by 0.5"):
         CountFiles([rounded, *others])
-    with pytest.raises(CorpusError, match=r"whole\.counts has counts that were weighted before"):
+    with pytest.raises(CorpusError, match=r"whole\.counts has counts that were already weighted"):
         merge_counts(whole, tmp_path / "no.counts", weights={"de": 3})
     assert not (tmp_path / "no.counts").exists()
 
@@ -157,7 +157,7 @@ def test_sources_that_were_added_together_cannot_be_weighted_apart(counts: Path,
     merge_counts(counts, tmp_path / "all.counts")
     assert merge_counts(tmp_path / "all.counts", tmp_path / "same.counts", weights={}).total
     for how in ({"weights": {"de": 2}}, {"temperature": 2}):
-        with pytest.raises(CorpusError, match="added together, which cannot be weighted apart"):
+        with pytest.raises(CorpusError, match="which cannot be weighted separately"):
             merge_counts(tmp_path / "all.counts", tmp_path / "no.counts", **how)  # type: ignore[arg-type]
 
 
@@ -191,7 +191,7 @@ def test_sources_that_cannot_be_mixed_are_named(texts: dict[str, list[Path]], tm
         Mixture({"a": texts["de"], "b": texts["de"]})
     with pytest.raises(OptionError, match=r"the sources are .*; they must be"):
         Mixture({})
-    with pytest.raises(OptionError, match="standard input is one text"):
+    with pytest.raises(OptionError, match="standard input cannot be a source"):
         Mixture({"a": "-"})
     with pytest.raises(OptionError, match="depends on the order"):
         train(Mixture(texts), model="bpe", vocab_size=300)

@@ -252,7 +252,7 @@ def test_a_state_of_other_words_or_of_changed_files_is_refused(tmp_path: Path) -
 
 
 def test_a_state_of_unigram_is_of_one_size(corpus: str, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="a state of unigram is of one size"):
+    with pytest.raises(OptionError, match="a state of unigram works for one size"):
         train(corpus, model="unigram", vocab_size=[100, 120], state=tmp_path / "state")
     train(corpus, model="unigram", vocab_size=120, state=tmp_path / "state")
     with pytest.raises(OptionError, match="is of a training with n_pieces 117, not 97"):

@@ -51,7 +51,7 @@ BYTES = [(byte, 1) for byte in ALPHABET]
         ({"special_tokens": ["a"]}, "single byte"),
         ({"special_tokens": ["\n"]}, "single byte"),
         ({"special_tokens": ["Ġ"]}, "single byte"),
-        ({"special_tokens": ["Ġthe"]}, "how other text is written"),
+        ({"special_tokens": ["Ġthe"]}, "stands for other text in files"),
         ({"special_tokens": ["<\ud800>"]}, "lone surrogate"),
     ],
 )

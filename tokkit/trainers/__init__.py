@@ -1,7 +1,6 @@
 """`train`: checks the options, counts the words of a corpus, and runs the model's trainer.
 
-A corpus and options go in, a tokenizer comes out. Begin with `train` below; counts.py counts words, and each model's
-trainer has a file.
+Begin with `train` below; counts.py counts words, and each model's trainer has its own file.
 """
 
 from __future__ import annotations
@@ -82,11 +81,11 @@ def train(
     after the model's normalizer and pretokenizer), `CountFiles`, files of counts, or a `Mixture` of sources with
     weights. In files, documents are lines with their ends, or `unit`; `field` is the field or column of records.
 
-    `vocab_size` includes the special tokens and the alphabet; with a list of sizes the model is trained once, and a
-    tokenizer of each size is returned. If the corpus is too small there are fewer tokens, and models that merge log a
-    warning ("tokkit"). `threads=None` uses TOKKIT_NUM_THREADS, or all CPUs of this process. `progress(stage, done,
-    total)` is called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens); True shows
-    a bar on stderr. Raises OptionError, PatternError, and CorpusError for text that cannot be used.
+    `vocab_size` includes the special tokens and the alphabet; with a list of sizes, the model is trained once, and a
+    tokenizer of each size is returned. If the corpus is too small, there are fewer tokens, and models that merge log a
+    warning (logger "tokkit"). `threads=None` uses TOKKIT_NUM_THREADS, or all CPUs of this process. `progress(stage,
+    done, total)` is called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens); True
+    shows a bar on stderr. Raises OptionError, PatternError, and CorpusError for text that cannot be used.
 
     The other options depend on the model; they are errors with another model:
 
@@ -114,11 +113,11 @@ def train(
       normalization_rule_name="nmt_nfkc", user_defined_symbols=(), control_symbols=() with special_tokens=() before
       them, byte_fallback=False, hard_vocab_limit=True; of "unigram" also seed_sentencepiece_size=1000000,
       shrinking_factor=0.75, num_sub_iterations=2, m_step="digamma" or "counts", token_cost=6.0, explain=None (told of
-      each round, a `Round`). Pieces and scores but those of "unigram" are sentencepiece's own.
+      each round, a `Round`). Pieces and scores are the same as sentencepiece's, except for "unigram".
 
-    Trainings that take long ("bbpe", "bpe", "wordpiece", "unigram", "sp-bpe") have also state=None (a file that the
-    training is saved to), state_every=1000 (merges; of "unigram" 1, rounds), resume=False, and max_memory=None (bytes,
-    beyond which words and their places are in mapped files): see `tokkit.trainers.resumable.Resumable`.
+    Long trainings ("bbpe", "bpe", "wordpiece", "unigram", "sp-bpe") also have state=None (a file to which the training
+    is saved), state_every=1000 (merges; for "unigram" 1, rounds), resume=False, and max_memory=None (bytes, beyond
+    which words and their positions are in memory-mapped files): see `tokkit.trainers.resumable.Resumable`.
 
     The classes of the models in `tokkit.trainers` document the order of ids.
 

@@ -1,4 +1,4 @@
-"""Counts the words of a text within a bound of memory: tables that are full are sorted and written to files."""
+"""Counts the words of a text within a limit of memory: full tables are sorted and written to files."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tokkit.trainers.options import Training
 def bounded_words(
     corpus: Readable, counter: Counter, training: Training, max_memory: int, *, threads: int, report: Reporter
 ) -> WordCounts:
-    """Return the table of `count_words`, counted in about `max_memory` bytes, and at least in MIN_MEMORY.
+    """Return the table of `count_words`, using about `max_memory` bytes, but at least MIN_MEMORY.
 
-    What does not fit is sorted and written to a folder of this call in the folder for temporary files (TMPDIR), as
-    `build_counts` does it beside its output, and removed at the end. The table of all words is mapped then if it is
-    over the bound. Raises CorpusError as `count_words` does, and OSError if the disk has no room.
+    Full tables are sorted and written to a new folder in the folder for temporary files (TMPDIR), which is removed at
+    the end. If the table of all words exceeds the limit, it is memory-mapped. Raises CorpusError as `count_words` does,
+    and OSError if the disk has no room.
     """
     share = max(max_memory, MIN_MEMORY) // threads
     with _Spilled(Header(training.counting() or {}, "file"), threads) as spilled:
         tables = count_tables(corpus, counter, threads=threads, report=report, max_bytes=share, spill=spilled.add)
-        # A table takes in the others while they are there: together they must leave room for their sum.
+        # Tables are added to one of them while all exist, so together they must leave room for their sum.
         if spilled.spills is None and (threads == 1 or sum(table.held_bytes for table in tables) <= share):
             table = one_table(tables)
         else:
@@ -41,7 +41,7 @@ def bounded_words(
 
 
 class _Spilled:
-    """Tables in a folder of their own, which nobody else may read; it is made for the first and removed at the end."""
+    """Tables in a private temporary folder, which is made for the first table and removed at the end."""
 
     def __init__(self, header: Header, threads: int) -> None:
         self._header, self._threads = header, threads
@@ -55,7 +55,7 @@ class _Spilled:
         self._exits.close()
 
     def add(self, table: WordCounts) -> None:
-        """Write a table, which is closed by this; threads may call it at the same time."""
+        """Write a table and close it; threads may call this at the same time."""
         with self._lock:
             if self.spills is None:
                 folder = self._exits.enter_context(tempfile.TemporaryDirectory(prefix="tokkit-counts-"))
@@ -64,12 +64,12 @@ class _Spilled:
         self.spills.add(table)
 
     def files(self) -> list[CountsReader]:
-        """Return files with the counts of all tables, so few that they can be merged at once."""
+        """Return files with the counts of all tables, few enough to be merged at once."""
         return [] if self.spills is None else self.spills.reduced(self.spills.files)
 
 
 def _joined(files: list[CountsReader], training: Training) -> WordCounts:
-    """Return a table of all words of the files, mapped if the training says so."""
+    """Return a table of all words of the files, memory-mapped if the training requests it."""
     folder_for = getattr(training, "folder", None)
     needed = WORD_MEMORY * sum(file.totals.words for file in files)
     table, total = WordCounts(0, None if folder_for is None else folder_for(needed)), 0

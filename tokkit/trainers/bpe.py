@@ -1,4 +1,4 @@
-"""Trains byte-level BPE, with the merges of tokenizers' BpeTrainer."""
+"""Trains byte-level BPE, with the same merges as tokenizers' BpeTrainer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tokkit.trainers.state_file import StateFile
 from tokkit.vocab import Vocab
 
 MEMORY_A_BYTE = 8
-"""Bytes that a byte of a distinct word takes in a training: a cell, and a position in the list of a pair."""
+"""Bytes of memory per byte of a distinct word in a training: a cell, and a position in the list of a pair."""
 
 logger = logging.getLogger("tokkit")
 
@@ -46,7 +46,7 @@ ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem
 class ByteBPE(Resumable):
     """The options of byte-level BPE; `pattern` is a pattern or its name, and `explain` is called with each merge.
 
-    `Resumable` has those that save the training, and bound its memory.
+    `Resumable` has the options that save the training and limit its memory.
     """
 
     pattern: str | None = "gpt2"
@@ -69,10 +69,10 @@ class ByteBPE(Resumable):
         if self.explain is not None and not callable(self.explain):
             raise OptionError(f"explain is {self.explain!r}; it must be a function that takes a Step")
         object.__setattr__(self, "pattern", patterns.resolve(self.pattern))
-        choose(self.pattern, keep_unmatched=True)  # PatternError comes before anything is read
+        choose(self.pattern, keep_unmatched=True)  # an invalid pattern is an error before anything is read
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        """Raise OptionError for impossible sizes; `given` is the user's argument."""
         minimum = 256 + len(self.special_tokens)
         if not sizes or min(sizes) < minimum:
             raise OptionError(
@@ -85,7 +85,7 @@ class ByteBPE(Resumable):
         return by_pattern(self.pattern)
 
     def counting(self) -> dict[str, object]:
-        """Return what says which words are counted."""
+        """Return the options that define which words are counted."""
         return {"words": "of a pattern", "pattern": self.pattern}
 
     def definitions(
@@ -122,10 +122,10 @@ def train_bpe(
     """Train once to the largest of `vocab_sizes` and cut a definition of each size from it.
 
     Ids: special tokens, the 256 bytes in the order of `ALPHABET`, then tokens in the order of their merges. The most
-    frequent pair is merged next; ties go to the smaller (left id, right id). Training ends at the size, or before a
-    pair that occurs less than `min_frequency` times (or not at all). A token has at most `max_token_length` bytes
-    (tokenizers counts one more: its max_token_length=N + 1 is N here). A merge whose bytes are a token already gets
-    that token's id; of a pair merged twice the last place in the list counts.
+    frequent pair is merged next; ties go to the smaller (left id, right id). Training ends at the size, or when the
+    most frequent pair occurs less than `min_frequency` times (or not at all). A token has at most `max_token_length`
+    bytes (tokenizers counts one more: its max_token_length=N + 1 is N here). A merge whose bytes are already a token
+    gets that token's id; for a pair that is merged twice, the last position in the list counts.
     """
     report = report or Reporter(None)
     specials = check_special_tokens(special_tokens)
@@ -158,7 +158,7 @@ def train_bpe(
     run_merges(trainer, lambda: trainer.n_ids - minimum, largest - minimum, report, state)
     reached = trainer.n_ids
     if reached < largest:
-        logger.warning("the corpus yields %d tokens, fewer than the vocab_size of %d asked for", reached, largest)
+        logger.warning("the corpus yields only %d tokens, fewer than the vocab_size of %d", reached, largest)
     merges = np.frombuffer(trainer.merges(), dtype=np.uint32).reshape(-1, 3)
     blob, packed = trainer.tokens()
     offsets = np.concatenate(([0], np.frombuffer(packed, dtype=np.uint64).astype(np.int64)))
@@ -179,7 +179,7 @@ def train_bpe(
 def merges_of_size(merges: NDArray[np.uint32], size: int, n_first: int) -> NDArray[np.uint32]:
     """Return the merges, shape (n, 3), of a training to `size` ids; each pair keeps its last place.
 
-    Training stops when the vocabulary has its size, so a merge into a known token counts only before that.
+    Training stops when the vocabulary has its size, so merges into known tokens after that do not count.
     """
     if not len(merges) or size <= n_first:
         return np.empty((0, 3), dtype=np.uint32)
@@ -206,7 +206,7 @@ def check_special_tokens(tokens: Sequence[str]) -> list[str]:
         if token in BYTE_CHARACTERS or (len(token) == 1 and token.isascii()):
             raise OptionError(f"the special token {token!r} is also the symbol of a single byte; make it longer")
         if _is_written_token(token):
-            raise OptionError(f"the special token {token!r} is how other text is written in files; choose another")
+            raise OptionError(f"the special token {token!r} stands for other text in files; choose another one")
     return found
 
 
@@ -216,7 +216,7 @@ def _is_ascii_graph(text: str) -> bool:
 
 
 def _is_written_token(token: str) -> bool:
-    """Return whether `token` is how files write other bytes, which text can have: "Ġthe"."""
+    """Return whether files write other bytes, which can occur in text, as `token`: for example "Ġthe"."""
     if _is_ascii_graph(token) or not all(c in BYTE_CHARACTERS for c in token):
         return False
     written = bytes(map(BYTE_CHARACTERS.index, token))

@@ -1,8 +1,8 @@
-"""Trains the BPE of Sennrich, Haddow and Birch (2016), from words counted in the order of the text.
+"""Trains the BPE of Sennrich, Haddow and Birch (2016), on words counted in the order of the text.
 
-Words begin as characters; their end, "</w>", is a separate symbol or part of the last character. The most frequent pair
-is merged; ties go to the pair that is first in the text as it is split at that step, so that this is the only model
-that depends on the order of its input.
+Words begin as characters; the end-of-word mark "</w>" is a separate symbol or part of the last character. The most
+frequent pair is merged; ties go to the pair that comes first in the text as it is split at that step, so this is the
+only model that depends on the order of its input.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from tokkit.vocab import Vocab
 
 SPLITS: dict[str, Any] = {"whitespace": WhitespaceSplit, "punctuation": Bert}
 MAX_CHARACTERS = 1 << 16
-"""Maximum characters of a word: each merge in it takes as many steps as it has symbols."""
+"""Maximum characters of a word, because each merge takes time proportional to its number of symbols."""
 
 MEMORY_A_BYTE = 60
 MEMORY_A_WORD = 250
-"""Bytes that a byte of a distinct word, and a word, take: strings, symbols, and the lists of the words of each pair."""
+"""Bytes of memory per byte of a distinct word, and per word: strings, symbols, and lists of the words of each pair."""
 
 logger = logging.getLogger("tokkit")
 
 
 class Run:
-    """A training: the names of the tokens by their ids, and the merges (left, right, count) in their order."""
+    """A training: the tokens by id, and the merges (left, right, count) in order."""
 
     def __init__(self, first: Sequence[str], bare: str) -> None:
         self.names, self.n_first = list(first), len(first)
@@ -52,7 +52,7 @@ class Run:
         self.trainer: ClassicTrainer
 
     def begin(self, symbols: NDArray[np.int32], ends: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-        """Take the words as they are cut now."""
+        """Set the words in their current segmentation."""
         lengths = [len(name.removesuffix(self._bare).encode()) for name in self.names]
         try:
             self.trainer = ClassicTrainer(symbols, ends, counts, np.array(lengths, dtype=np.uint32))
@@ -60,7 +60,7 @@ class Run:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
 
     def name(self, left: int, right: int) -> int:
-        """Return the id of the token that a pair makes, which is new, or known."""
+        """Return the id of the token that a pair makes, which may be new."""
         made = self.names[left] + self.names[right]
         result = self.ids.setdefault(made, len(self.names))
         if result == len(self.names):
@@ -68,12 +68,12 @@ class Run:
         return result
 
     def merge(self, left: int, right: int, count: int) -> None:
-        """Merge a pair wherever it stands."""
+        """Merge all occurrences of a pair."""
         self.steps.append((left, right, count))
         self.trainer.merge(left, right, self.name(left, right))
 
     def step(self, number: int) -> Step:
-        """Return what `explain` is told of a merge."""
+        """Return a merge for `explain`."""
         left, right, count = self.steps[number]
         a, b = self.names[left], self.names[right]
         return Step(a, b, a + b, float(count), count, None, None, None)
@@ -83,15 +83,15 @@ class Run:
         return map(self.step, range(len(self.steps)))
 
     def save(self, file: Sink) -> None:
-        """Write the words as they are cut now, and the merges."""
+        """Write the words in their current segmentation, and the merges."""
         write_arrays(file, *self.trainer.words(), np.array(self.steps, dtype=np.int64).reshape(-1))
 
     def load(self, read: Read, size: int) -> None:
-        """Go on from what was written; ValueError if that does not fit together."""
+        """Restore what was written; ValueError if it is inconsistent."""
         symbols, ends, counts, steps = read_arrays(read, size, np.int32, np.int64, np.int64, np.int64)
         for left, right, count in steps.reshape(-1, 3).tolist():
             if not (0 <= left < len(self.names) and 0 <= right < len(self.names)):
-                raise ValueError("a merge is of tokens that are not there")
+                raise ValueError("a merge has tokens that do not exist")
             self.steps.append((left, right, count))
             self.name(left, right)
         if len(counts) != len(ends):
@@ -107,14 +107,14 @@ class ClassicBPE(Resumable):
     """The options of classic BPE.
 
     `pattern` is "whitespace" (words are between white space) or "punctuation" (punctuation characters are words too).
-    With `word_end` "apart", `suffix` is a separate symbol, as in the paper; with "attached" it is part of each word's
-    last character, as in its later code and openai-gpt; with "none" there is none. `glossaries` are texts that always
+    With `word_end` "apart", `suffix` is a separate symbol, as in the paper; with "attached", it is part of each word's
+    last character, as in subword-nmt 0.2 and openai-gpt; with "none", there is none. `glossaries` are texts that always
     become one token. `dropout` is the probability with which `tokkit.sampling.subwords.Dropout` skips a merge. Without
     `unk_token`, characters that are not in the corpus get no id. Ids: special tokens, glossaries, the alphabet in the
     order of its text, then tokens in the order of their merges.
 
-    `Resumable` has the options that save the training. Its words are kept in memory, in the order of the text: if they
-    need more than `max_memory`, that is a CorpusError, which says how much.
+    `Resumable` has the options that save the training. Its words are kept in memory, in the order of the text; if they
+    need more than `max_memory`, CorpusError says how much.
     """
 
     pattern: str = "whitespace"
@@ -156,7 +156,7 @@ class ClassicBPE(Resumable):
         return Lowercase() if self.lowercase else None
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes without room for a character; `given` is what the user wrote."""
+        """Raise OptionError for sizes without room for a character; `given` is the user's argument."""
         check_sizes(sizes, given, len(self.special_tokens) + len(self.glossaries))
 
     def counter(self) -> Counter:
@@ -164,7 +164,7 @@ class ClassicBPE(Resumable):
         return by_words(self._normalizer, SPLITS[self.pattern]())
 
     def counting(self) -> None:
-        """Return nothing: merges depend on the order of the text, which counts do not keep."""
+        """Return None, because merges depend on the order of the text, which counts do not keep."""
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
@@ -178,15 +178,13 @@ class ClassicBPE(Resumable):
         largest, n_first = max(sizes), run.n_first
         if largest < n_first:
             logger.warning(
-                "the corpus has %d characters and special tokens: more than the vocab_size of %d, so nothing is merged "
-                "and the vocabulary has all of them",
+                "the corpus has %d characters and special tokens, more than the vocab_size of %d; the vocabulary has "
+                "all of them and no merges",
                 *(n_first, largest),
             )
         self._merge(run, largest, report, state)
         if n_first + len(run.steps) and max(n_first, len(run.names)) < largest:
-            logger.warning(
-                "the corpus yields %d tokens, fewer than the vocab_size of %d asked for", len(run.names), largest
-            )
+            logger.warning("the corpus yields only %d tokens, fewer than the vocab_size of %d", len(run.names), largest)
         return [self._definition(run, size) for size in sizes]
 
     def _begun(self, counts: WordCounts) -> Run:
@@ -215,7 +213,7 @@ class ClassicBPE(Resumable):
         return run
 
     def _restored(self, first: Any) -> Run:
-        """Return an empty training of these first tokens."""
+        """Return a training with these initial tokens and no words."""
         return Run([str(token) for token in first], self._bare)
 
     @property
@@ -259,7 +257,7 @@ class ClassicBPE(Resumable):
         for left, right, _ in run.steps:
             if len(ids) >= size:
                 break
-            # Of a pair that is merged twice, as its parts were made anew, the first place counts.
+            # If a pair is merged twice, because its parts were made again later, the first position counts.
             merges.setdefault((left, right), ids.setdefault(run.names[left] + run.names[right], len(ids)))
         suffix = None if self.word_end == "none" else self.suffix
         special = {token: id_ for id_, token in enumerate(self.special_tokens)}
@@ -283,7 +281,7 @@ class ClassicBPE(Resumable):
 
 
 def _in_order(counts: WordCounts) -> tuple[list[str], list[int]]:
-    """Return the words as they come first in the text, and their counts."""
+    """Return the words in the order of their first occurrence, and their counts."""
     blob, packed_ends, packed_counts = counts.packed()
     ends = np.frombuffer(packed_ends, dtype=np.int64).tolist()
     words = [blob[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]

@@ -1,4 +1,4 @@
-"""Counts the words of shards into files, and merges and prunes these."""
+"""Counts the words of shards into files, and merges and prunes such files."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tokkit.trainers.models import options_of
 from tokkit.trainers.options import integer
 
 MIN_MEMORY = 10**6
-"""Minimum of max_memory: the blocks that are read and written take more than less would save."""
+"""Minimum of max_memory; blocks that are read and written take as much."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedShard:
-    """A shard and the file of its counts; `counted` is False if that was there already."""
+    """A shard and the file of its counts; `counted` is False if the file existed already."""
 
     shard: str
     path: Path
@@ -55,21 +55,23 @@ def build_counts(
     progress: Progress | bool | None = None,
     **options: Any,
 ) -> list[CountedShard]:
-    """Count the words of each shard into a file in the folder `out`, from which `train` makes the same model.
+    """Count the words of each shard into a file in the folder `out`; `train` makes the same model from these files.
 
-    Shards are files, folders and globs as in `train`. A file's name has the shard's own, and a fingerprint of its path,
-    size, time and the options; a shard whose file is there is skipped, and the file of what it was before is removed.
-    Files get their names when they are complete, so a run that was stopped is simply run again. Of the `options` of
-    `model` those matter that say what a word is (`pattern`, `lowercase`, …); models that count alike share counts. The
-    counts of a table that takes more than its share of `max_memory` bytes are sorted and written beside, and merged at
-    the end; the result is the same. `shards` may be a mapping of names of sources, of languages for example, to their
-    shards: the files have the names, for which weights are given when counts are added. Raises OptionError, CorpusError
-    (a shard that cannot be read or is given twice), and OSError; the files of finished shards stay.
+    Shards are files, folders and globs as in `train`. A file's name contains the shard's name, and a fingerprint of its
+    path, size, time and the options. Shards that have a file are skipped, and files of older versions of a shard are
+    removed. Files get their names when they are complete, so an interrupted run can simply be repeated. Only those
+    `options` of `model` matter that define words (`pattern`, `lowercase`, …); models with the same definition share
+    counts. A table that exceeds its share of `max_memory` bytes is sorted and written to a temporary file, and merged
+    at the end; the result is the same. `shards` may be a mapping of names of sources, for example languages, to their
+    shards; weights refer to these names. Raises OptionError, CorpusError (a shard that cannot be read or is given
+    twice), and OSError; the files of finished shards stay.
     """
     training = options_of(model, dict(options))
     counting, counter = training.counting(), training.counter()
     if counting is None or counter is None:
-        raise OptionError(f"the model {model} is trained on text: counts have neither its order nor its bytes")
+        raise OptionError(
+            f"the model {model} must be trained on text, because counts have neither its order nor its bytes"
+        )
     if getattr(training, "input_sentence_size", 0):
         raise OptionError("input_sentence_size applies to lines of text; sample them before they are counted")
     if max_memory is not None:
@@ -81,9 +83,9 @@ def build_counts(
     else:
         given = paths.files_of([shards] if isinstance(shards, (str, os.PathLike)) else shards)
     if "-" in given:
-        raise OptionError("standard input has no fingerprint; counts are made of files")
+        raise OptionError("standard input cannot be a shard, because it has no fingerprint; give files")
     refuse_repeats(given)
-    Corpus(given, unit=unit, field=field, errors=input_errors)  # which checks the options
+    Corpus(given, unit=unit, field=field, errors=input_errors)  # checks the options
     os.makedirs(out, exist_ok=True)
     made = []
     with Reporter(progress) as report:
@@ -115,13 +117,12 @@ def merge_counts(
     overwrite: bool = False,
     progress: Progress | bool | None = None,
 ) -> Totals:
-    """Write one file with the sums of all counts, without the words whose sum is less than `min_count`.
+    """Write one file with the sums of all counts, without words whose sum is less than `min_count`.
 
-    `source` is as in `CountFiles`, with its errors. The result does not depend on the order of the files, and merging
-    is the same in one step as in several, as long as nothing is pruned: what is left out of a part is missing in the
-    whole. A file says in its header by which `min_count` it was pruned, and is merged only with those pruned alike.
-    With `weights` or `temperature` the sums are weighted by source, and `min_count` is of the weighted sum; merge all
-    first, or all at once, as fractions are rounded.
+    `source` is as in `CountFiles`, with its errors. The result does not depend on the order of the files. Merging in
+    one step or in several gives the same result, as long as nothing is pruned. The header of a file has the `min_count`
+    of pruning, and files are only merged if it is equal. With `weights` or `temperature`, sums are weighted by source,
+    and `min_count` applies to the weighted sum; then merge all files in one step, because fractions are rounded.
     """
     integer("min_count", min_count, minimum=1)
     files = CountFiles(source, weights=weights, temperature=temperature)
@@ -185,7 +186,7 @@ def _count(
 def _reduced(
     files: Sequence[CountsReader], weights: Sequence[Fraction], spills: Spills
 ) -> tuple[list[CountsReader], list[int], int]:
-    """Return the files to merge at once, their factors, and the divisor; many files of one weight are merged first."""
+    """Return the files to merge, their factors, and the divisor; many files with equal weights are merged first."""
     groups: dict[Fraction, list[CountsReader]] = {}
     for file, weight in zip(files, weights, strict=True):
         groups.setdefault(weight, []).append(file)
@@ -195,12 +196,12 @@ def _reduced(
 
 
 def _complete(target: str, header: Header) -> Totals | None:
-    """Return the totals of a file that is there and complete; one of the same counts gets this header."""
+    """Return the totals of an existing complete file, and update its header; None if there is none."""
     try:
         found = CountsReader(target)
     except (FileNotFoundError, FormatError):
         return None
-    if found.header.sources != header.sources:  # the path or the name of the source is written otherwise
+    if found.header.sources != header.sources:  # the path or the name of the source is spelt differently
         with temporary_files.beside(target) as aside:
             found.copy_with(header, aside)
             os.replace(aside, target)
@@ -208,7 +209,7 @@ def _complete(target: str, header: Header) -> Totals | None:
 
 
 def _remove_older(folder: str, name: str, place: str) -> None:
-    """Remove the counts of what the shard was before it changed."""
+    """Remove the counts of older versions of the shard."""
     for other in os.listdir(folder):
         if other != name and other.endswith(SUFFIX) and other.split(".")[-3:-2] == [place]:
             os.unlink(os.path.join(folder, other))

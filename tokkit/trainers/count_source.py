@@ -1,4 +1,4 @@
-"""Reads files of counts as the source of a training: what they are of, and their sums."""
+"""Reads files of counts as the source of a training."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ CountsSource = StrPath | Sequence[StrPath] | Mapping[str, StrPath | Sequence[Str
 
 
 class CountFiles:
-    """Files of counts, the source of a training: `train(CountFiles("counts/"), model=…)`.
+    """Files of counts as the source of a training: `train(CountFiles("counts/"), model=…)`.
 
     `source` is a file, a folder (its files that end in .counts), a glob, or a list of these. FormatError for a file
-    that is corrupt or of another format, CorpusError if counts were made with different options, which cannot be
-    added, or one shard is counted in two of them.
+    that is corrupt or in another format, CorpusError if counts were made with different options, or a shard is counted
+    in two of them.
 
-    `weights` and `temperature` are of the names of sources, as in `Mixture`. Shards get theirs when they are counted
-    (`build_counts`); a mapping of names to files and folders as `source` gives others. Counts that have a weight are
-    not weighted again, and those with a fraction were rounded, so that they are not added to others: CorpusError.
+    `weights` and `temperature` refer to names of sources, as in `Mixture`. Shards get names when they are counted
+    (`build_counts`); if `source` is a mapping of names to files and folders, these names are used. CorpusError if
+    weighted counts would be weighted again, or if counts with a fractional weight, which are rounded, would be added to
+    others.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class CountFiles:
         self.parts: list[Part] = []
 
     def file_weights(self) -> list[Fraction]:
-        """Return the weight of each file, and set `parts`; reads all files if any is weighted."""
+        """Return the weight of each file, and set `parts`; if any has a weight, all files are read."""
         if not self.is_weighted:
             return [Fraction(1)] * len(self.files)
         of_source: dict[str | None, list[CountsReader]] = {}
@@ -89,11 +90,11 @@ class CountFiles:
 
     @property
     def counting(self) -> Mapping[str, Any]:
-        """What the words are: options that a training must share."""
+        """The definition of words: options that a training must share."""
         return self.header.counting
 
     def identity(self) -> str:
-        """Return what is another if a shard or a weight is another."""
+        """Return a value that differs if a shard or a weight differs."""
         shards = [[shard["path"], shard["key"]] for shard in self.header.sources]
         if not self.is_weighted:
             return key(shards)
@@ -103,15 +104,15 @@ class CountFiles:
 
     @property
     def totals(self) -> Totals:
-        """The sums of the files' totals; a word of several files is as many words here."""
+        """The sums of the files' totals; a word in several files counts several times."""
         found = [file.totals for file in self.files]
         return Totals(sum(t.words for t in found), sum(t.total for t in found), sum(t.blocks for t in found))
 
     def table(self, training: Training) -> WordCounts:
-        """Return all words and their counts; OptionError if the training would count other words."""
+        """Return all words and their counts; OptionError if the training defines words differently."""
         wanted = training.counting()
         if wanted is None:
-            raise OptionError("this model is trained on text: counts have neither its order nor its bytes")
+            raise OptionError("this model must be trained on text, because counts have neither its order nor its bytes")
         if wanted != self.counting:
             raise OptionError(
                 f"{show(self.files[0].path)} has counts of {shown(self.counting)}, but the training needs those of "
@@ -147,16 +148,16 @@ def _listed(given: StrPath | Sequence[StrPath]) -> list[StrPath]:
 
 
 def _source_of(file: CountsReader, all_named: bool, weights: Mapping[str, Fraction]) -> str | None:
-    """Return the source of all shards of a file; CorpusError if weights need one and there is another or none."""
+    """Return the source of all shards of a file; CorpusError if weights need it and it is missing or not unique."""
     names = dict.fromkeys(shard.get("source") for shard in file.header.sources)
     if all_named and None in names:
         raise CorpusError(
-            f"{show(file.path)} has counts of a source without a name, which a temperature cannot weigh: write "
-            "NAME=COUNTS, or NAME=SHARD when they are counted"
+            f"{show(file.path)} has counts of a source without a name, which a temperature needs: write NAME=COUNTS, "
+            "or NAME=SHARD when counting"
         )
     if len(names) > 1 and (all_named or len({weights.get(str(name), Fraction(1)) for name in names}) > 1):
         these = " and ".join(show(name or "a source without a name") for name in list(names)[:2])
-        raise CorpusError(f"{show(file.path)} has counts of {these} added together, which cannot be weighted apart")
+        raise CorpusError(f"{show(file.path)} has added counts of {these}, which cannot be weighted separately")
     return next(iter(names), None)
 
 
@@ -165,8 +166,8 @@ def _refuse_weighted(files: Sequence[CountsReader]) -> None:
         for shard in file.header.sources:
             if "weight" in shard:
                 raise CorpusError(
-                    f"{show(file.path)} has counts that were weighted before, those of {shard['path']!r} by "
-                    f"{shard['weight']}; weigh the files that it was merged from"
+                    f"{show(file.path)} has counts that were already weighted, those of {shard['path']!r} by "
+                    f"{shard['weight']}; weight the files from which it was merged"
                 )
 
 
@@ -215,7 +216,7 @@ def _common(files: Sequence[CountsReader]) -> Header:
 
 
 def shown(value: object) -> str:
-    """Return what counts are of, as messages have it: published patterns by their names."""
+    """Return the definition of words for messages, with the names of published patterns."""
     if not isinstance(value, Mapping):
         return repr(value)
     names = {pattern: name for name, pattern in reversed(patterns.NAMES.items())}

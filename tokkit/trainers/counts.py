@@ -28,7 +28,7 @@ Progress = Callable[[str, int, int], object]
 
 @dataclass(frozen=True)
 class Counter:
-    """Counts words: `add(table, block, errors)`, then once in the same thread `finish(table)`.
+    """Counts words: call `add(table, block, errors)`, then once, in the same thread, `finish(table)`.
 
     `errors` is the policy for invalid UTF-8. A word of over `longest` bytes is counted in parts; 0 is no limit.
     """
@@ -39,20 +39,23 @@ class Counter:
 
 
 MAX_TOTAL = 1 << 62
-"""Maximum sum of counts times lengths, because pairs are counted in int64."""
+"""Maximum sum of counts multiplied by lengths, because pairs are counted in int64."""
 
 
 MAX_WORD_BYTES = 1 << 16
-"""Maximum bytes of a word that merging models count as a whole. Without it, a line without spaces would become a token
-of half its length, and training would store each of its positions."""
+"""Maximum bytes of a word that merging models count as a whole.
+
+Without it, a long line without spaces would become a token of half its length, and training would store each of its
+positions.
+"""
 
 
 WORD_MEMORY = 48
-"""Bytes that a distinct word takes in a table beside its text, with the slots that find it."""
+"""Bytes of memory of a distinct word in a table, besides its text and including hash slots."""
 
 
 MAX_RAW_BYTES = 16 << 20
-"""Of distinct words between white space, before they go through components: lines, where a script has no spaces."""
+"""Maximum bytes of distinct words between white space that are collected before the components process them."""
 
 
 class Reporter:
@@ -61,7 +64,7 @@ class Reporter:
     SECONDS = 0.1
 
     def __init__(self, progress: Progress | bool | None) -> None:
-        """Report to a function; True is a bar on stderr, False and None report nothing."""
+        """Report to a function; True shows a bar on stderr, False and None report nothing."""
         self._bar: ProgressBar | None = None
         if progress is True:
             from tokkit.progress import Progress as ProgressBar
@@ -80,7 +83,7 @@ class Reporter:
             self._bar.__exit__()
 
     def __call__(self, stage: str, done: int, total: int, *, always: bool = False) -> None:
-        """Report, unless the last report was just now; `total` is 0 if it is not known."""
+        """Report, at most about ten times a second; `total` is 0 if unknown."""
         if self._progress is None or not (always or time.monotonic() >= self._next):
             return
         self._progress(stage, done, total)
@@ -100,13 +103,13 @@ class Readable(Protocol):
 
     @property
     def total(self) -> int:
-        """Bytes of all files, 0 if that cannot be known."""
+        """Bytes of all files, 0 if unknown."""
 
     def __iter__(self) -> Iterator[Block]: ...
 
 
 class _Shared:
-    """An iterator that threads take from in order, until it ends or one of them fails."""
+    """An iterator from which threads take items in order, until it ends or one of them fails."""
 
     def __init__(self, blocks: Iterator[Block]) -> None:
         self._blocks = blocks
@@ -143,7 +146,7 @@ def count_tables(
     max_bytes: int = 0,
     spill: Callable[[WordCounts], object] | None = None,
 ) -> list[WordCounts]:
-    """Return the tables of all threads. One that takes more than `max_bytes` of memory goes to `spill`."""
+    """Return the tables of all threads. A table that exceeds `max_bytes` of memory is passed to `spill`."""
     blocks = _Shared(iter(corpus))
     tables = [WordCounts(counter.longest) for _ in range(threads)]
 
@@ -181,7 +184,7 @@ def count_tables(
 
 def one_table(tables: list[WordCounts]) -> WordCounts:
     """Return the sum of tables; the list is emptied."""
-    # The largest table takes in the others, in any order: a sum does not depend on it.
+    # The others are added to the largest table; sums do not depend on the order.
     tables.sort(key=len, reverse=True)
     while len(tables) > 1:
         tables[0].merge(tables.pop())
@@ -201,7 +204,7 @@ def by_pattern(pattern: str | None) -> Counter:
                 if pieces:
                     table.add_text(pieces, patterns.WHOLE, ends.tobytes())
             return
-        # Counting validates on its way; a block with errors is cleaned, which is rare, and counted then.
+        # Counting also validates; the rare blocks with errors are cleaned and counted again.
         if table.add_text(block.data, split, block.packed_ends()) >= 0:
             block = block.validated(errors)
             table.add_text(block.data, split, block.packed_ends())
@@ -210,7 +213,7 @@ def by_pattern(pattern: str | None) -> Counter:
 
 
 def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
-    """Return the counter of the pretokens that components make of documents, with one call for a block."""
+    """Return the counter of the pretokens that components make of documents, with one call per block."""
 
     def count(table: WordCounts, block: Block, errors: str) -> None:
         if table.cancelled:
@@ -233,7 +236,7 @@ def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> 
 def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longest: int = 0) -> Counter:
     """Return the counter of `by_components` for components whose pretokens never cross white space.
 
-    Words between white space are counted first, and run through the components once for all their occurrences.
+    Words between white space are counted first, and pass through the components only once for all occurrences.
     """
     split = choose(r"[^ \t\n\r]+", keep_unmatched=False).split
     own = threading.local()
@@ -264,9 +267,9 @@ def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longe
 
 
 def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> WordCounts:
-    """Take given counts: word → count, the word as text (" the", not "Ġthe") or as bytes.
+    """Make a table from counts: word → count; a word is text (" the", not "Ġthe") or bytes.
 
-    With `as_text` bytes must be UTF-8.
+    With `as_text`, bytes must be UTF-8.
     """
     table = WordCounts()
     total = 0

@@ -1,7 +1,7 @@
-"""Trains word-level tokenizers that spell words out of vocabulary in characters or bytes.
+"""Trains word-level tokenizers that encode out-of-vocabulary words as characters or bytes.
 
-The model is BPE without merges: a pretoken that is a token becomes this token (`ignore_merges`), and any other stays in
-its characters, those after the first with a prefix. A tokenizer.json has exactly this, and tokenizers runs it.
+The model is BPE without merges: a pretoken that is a token becomes this token (`ignore_merges`), and any other is split
+into characters, with a prefix on those after the first. This is a valid tokenizer.json, which tokenizers can run.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ class HybridTraining(WordTraining):
     first unchanged, the others with `prefix`. A character that is not a token becomes `unk_token`; with bytes nothing
     is unknown, and there is no such token. Ids: special tokens; the characters, by code point, or the 256 bytes, in the
     order of byte-level BPE; the same with the prefix; then words as `WordTraining` takes them, without those that begin
-    with the prefix. Of more characters than `limit_alphabet` (None: all are kept) those that occur most are kept, of
-    characters as frequent the smaller code points.
+    with the prefix. If there are more characters than `limit_alphabet` (None: no limit), the most frequent ones are
+    kept; ties go to smaller code points.
 
-    Decoding puts a space between two words, and with the pattern "punctuation" none before . , ! and ?: white space
-    of other kinds is lost, and so is what a pattern of your own drops. Encoding the decoded text gives the same ids
-    again where none was unknown, with these two patterns that have names. So that nothing in a text is taken for a part
-    of a word, the prefix, where it is in one, is a word of its own.
+    Decoding puts one space between words; with the pattern "punctuation", none before . , ! and ?. Other white space is
+    lost, and so is text that your own pattern drops. With the two named patterns, encoding the decoded text gives the
+    same ids, if none was unknown. The prefix in a text is a separate word, so that nothing in a text can look like a
+    part of a word.
 
-    With a published pattern (gpt2, cl100k, …) words keep their white space and are joined as they are, so that no part
-    needs a prefix, and none has one: of a text without unknown characters nothing is lost. With bytes, that is BPE over
-    bytes without merges, and its engine runs it.
+    With a published pattern (gpt2, cl100k, …), words keep their white space and are joined unchanged, so no prefix is
+    needed: a text without unknown characters is decoded exactly. With bytes, this is byte-level BPE without merges, and
+    the byte-level engine runs it.
     """
 
     fallback: str = "char"
@@ -111,7 +111,7 @@ class HybridTraining(WordTraining):
     def _tokens_beside_bytes(self) -> list[str]:
         special = check_special_tokens(self.special_tokens or ())
         for token in special:
-            # Decoding takes tokens for the symbols of bytes: any other character would be there as it is written.
+            # Decoding reads tokens as byte symbols; other characters would appear unchanged in the text.
             if not self.keeps_spaces and not _is_printable_ascii(token):
                 raise OptionError(f'the special token {token!r} must be printable ASCII with fallback="byte"')
         return special
@@ -120,16 +120,16 @@ class HybridTraining(WordTraining):
         """Return the pretokenizer."""
         words, prefix = super().pretokenizer(), self.prefix or ""
         if not prefix or (self.pattern == "punctuation" and all(c in string.punctuation for c in prefix)):
-            return words  # each such character is a word already
+            return words  # each such character is already a word
         return Pretokenizers([words, Component({"String": prefix}, "Isolated")])
 
     def counting(self) -> dict[str, object]:
-        """Return what says which words are counted: those of whole words, unless the prefix is one by itself."""
+        """Return the definition of words: that of whole words, unless the prefix is a separate word."""
         own = {"prefix": self.prefix} if isinstance(self.pretokenizer(), Pretokenizers) else {}
         return {**super().counting(), **own}
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        """Raise OptionError for impossible sizes; `given` is the user's argument."""
         n_special = len(self.special_tokens)
         if not self.in_bytes:
             check_sizes(sizes, given, n_special)
@@ -146,23 +146,25 @@ class HybridTraining(WordTraining):
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
-        """Take the words that occur most besides the characters, and return a definition of each size."""
+        """Keep the characters and the most frequent words, and return a definition of each size."""
         tokens, words = self._tokens(counts)
         if min(sizes) < len(tokens):
             raise OptionError(
                 f"vocab_size is {min(sizes)}; this corpus needs at least {len(tokens)}: {len(self.special_tokens)} "
-                f"special tokens, and its characters{self._twice}, which a smaller limit_alphabet would make fewer"
+                f"special tokens, and its characters{self._twice}; a smaller limit_alphabet reduces these"
             )
         return [self._definition(tokens + words[: size - len(tokens)]) for size in sizes]
 
     def _tokens(self, counts: WordCounts) -> tuple[list[str], list[str]]:
-        """Return the tokens that a vocabulary of any size has, and the words, those that occur most first."""
+        """Return the tokens in a vocabulary of any size, and the words, the most frequent first."""
         prefix = self.prefix or ""
         alphabet = [BYTE_CHARACTERS[byte[0]] for byte in ALPHABET] if self.in_bytes else self._alphabet(counts)
         tokens = [*self.special_tokens, *alphabet, *(prefix + c for c in alphabet)]
-        tokens = list(dict.fromkeys(tokens))  # without a prefix all twice; and a special token may be a character
+        tokens = list(
+            dict.fromkeys(tokens)
+        )  # without a prefix, all occur twice; and a special token may be a character
         known, words = set(tokens), []
-        # Items are sorted by their bytes; sorting keeps that order among equals.
+        # Items are sorted by their bytes; stable sorting keeps this order among equal counts.
         for word, count in sorted(counts.items(), key=lambda item: -item[1]):
             spelt = word.decode("latin-1").translate(_SYMBOLS) if self.in_bytes else word.decode()
             if count >= self.min_frequency and spelt not in known and not (prefix and spelt.startswith(prefix)):

@@ -1,4 +1,4 @@
-"""Mixtures: how much the words of each source count in a training."""
+"""Mixtures: sources of a training with weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Paths = StrPath | Sequence[StrPath]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A source of a mixture: the bytes of its words, each as often as it occurs, and its weight."""
+    """A source of a mixture: the bytes of all occurrences of its words, and its weight."""
 
     name: str
     bytes: int
@@ -34,17 +34,17 @@ class Part:
 
 
 class Mixture:
-    """Texts of several sources and how much each counts, the source of a training: `train(Mixture(…))`.
+    """Texts of several sources with weights, as the source of a training: `train(Mixture(…))`.
 
-    `sources` are names, of languages for example, with a path or a list of paths as in `train`. With `weights` the
-    counts of a source's words are multiplied by its weight, an int, a decimal or a fraction ("1/3"); a source without
-    one has 1. With `temperature` T, of at least 1, weights raise the shares of the sources in bytes of words to the
-    power of 1/T: 1 leaves them as they are, "inf" makes them equal. The greatest source has the weight 1 then, another
-    (greatest / its bytes) ** (1 - 1/T), rounded to thousandths.
+    `sources` maps names, for example of languages, to a path or a list of paths as in `train`. With `weights`, the
+    counts of a source's words are multiplied by its weight: an int, a decimal or a fraction ("1/3"); the default is 1.
+    With a `temperature` T of at least 1, weights raise the shares of the sources, in bytes of words, to the power of
+    1/T: 1 does not change them, "inf" makes them equal. Then the largest source has the weight 1, and each other one
+    (largest / its bytes) ** (1 - 1/T), rounded to thousandths.
 
-    The sum of a word's counts times the weights is exact, and rounded once, to the nearest integer, halves up; a word
-    that comes to 0 is left out. So integers give what repeating the texts would, and the result does not depend on the
-    order of sources and files. After a training, `parts` has what each source came to.
+    The weighted sum of a word's counts is computed exactly and rounded once, to the nearest integer, halves up; a word
+    with 0 is left out. So integer weights are equivalent to repeating the texts, and the result does not depend on the
+    order of sources and files. After a training, `parts` has the size and weight of each source.
 
     >>> import tempfile, tokkit
     >>> from pathlib import Path
@@ -68,7 +68,7 @@ class Mixture:
         self.parts: list[Part] = []
 
     def identity(self) -> str:
-        """Return what is another if a file, a name or a weight is another."""
+        """Return a value that differs if a file, a name or a weight differs."""
         files = {name: [keys(path, {}) for path in of] for name, of in self.files.items()}
         return key([files, {name: str(weight) for name, weight in self.weights.items()}, str(self.temperature)])
 
@@ -85,9 +85,11 @@ class Mixture:
         """Count the words of each source, and return their weighted sums."""
         counter = training.counter()
         if counter is None or getattr(training, "in_order", False):
-            raise OptionError("this model depends on the order of its text; a mixture has counts of words")
+            raise OptionError(
+                "this model depends on the order of its text, which the word counts of a mixture do not keep"
+            )
         if getattr(training, "input_sentence_size", 0):
-            raise OptionError("input_sentence_size applies to lines of one corpus, not to a mixture")
+            raise OptionError("input_sentence_size applies to the lines of one corpus, not to a mixture")
         report = report or Reporter(None)
         runs = {}
         for name, files in self.files.items():
@@ -103,7 +105,7 @@ class Mixture:
 
 
 class Blocks:
-    """The words of a table, in order, in blocks that can be read several times; the table is closed by this."""
+    """The sorted words of a table, in blocks that can be read several times; closes the table."""
 
     def __init__(self, table: WordCounts) -> None:
         words = SortedWords(table)
@@ -116,15 +118,15 @@ class Blocks:
         yield from self._blocks
 
     def out_of_order(self) -> Exception:
-        """Return the error for a malformed block, which no table makes."""
+        """Return the error for a malformed block."""
         return CorpusError("counts in memory are out of order")
 
 
 def named_files(sources: Mapping[str, Paths]) -> dict[str, list[str]]:
-    """Return the files of each source; errors for no source, and a file that is in two."""
+    """Return the files of each source; errors for no sources, and for a file in two sources."""
     if not isinstance(sources, Mapping) or not sources:
         raise OptionError(
-            f"the sources are {sources!r:.80}; they must be a mapping of names to paths, as {{'de': 'de/'}}"
+            f"the sources are {sources!r:.80}; they must be a mapping of names to paths, such as {{'de': 'de/'}}"
         )
     found = {
         str(name): paths.files_of([given] if isinstance(given, (str, bytes, os.PathLike)) else given)
@@ -133,16 +135,16 @@ def named_files(sources: Mapping[str, Paths]) -> dict[str, list[str]]:
     every = [path for files in found.values() for path in files]
     refuse_repeats([path for path in every if path != "-"])
     if "-" in every:
-        raise OptionError("standard input is one text without a name; give files as the sources of a mixture")
+        raise OptionError("standard input cannot be a source of a mixture; give files")
     return found
 
 
 def checked(
     weights: Mapping[str, Weight] | None, temperature: object, names: Mapping[str, object]
 ) -> tuple[dict[str, Fraction], Decimal | None]:
-    """Return weights and a temperature as exact numbers; OptionError for both, or a weight of no source."""
+    """Return weights and a temperature as exact numbers; OptionError if both are given, or for an unknown source."""
     if weights is not None and temperature is not None:
-        raise OptionError("give weights or a temperature, which makes weights of its own, not both")
+        raise OptionError("give weights or a temperature, which computes weights, not both")
     found = weights_of(weights or {})
     unknown = [name for name in found if name not in names]
     if unknown:
@@ -161,7 +163,7 @@ def resolved(
 
 
 def amount_of(runs: Sequence[Run]) -> int:
-    """Return the bytes of all words of runs, each word as often as it occurs."""
+    """Return the bytes of all occurrences of the words in runs."""
     total = 0
     for run in runs:
         for block in run.blocks():
@@ -180,9 +182,9 @@ def weighted_table(runs: Sequence[tuple[Run, Fraction]], training: Training) -> 
         try:
             total = count_block(table, block, training.as_text, total, MAX_TOTAL)
         except ValueError:
-            raise CorpusError("the counts have a word that is not UTF-8, which this model needs") from None
+            raise CorpusError("the counts have a word that is not UTF-8; this model needs UTF-8") from None
         except OverflowError as error:
             raise CorpusError(f"the counts are too large to train from at once: {error}") from None
     if not len(table):
-        raise CorpusError("the counts have no word to train on, or weights leave none")
+        raise CorpusError("the counts have no word to train on, or all weighted counts are 0")
     return table

@@ -31,7 +31,7 @@ def _class_of(model: str) -> Any:
 
 
 def options_of(model: object, options: Mapping[str, Any]) -> Training:
-    """Return the checked options of a model, with its defaults; OptionError for an option of another model.
+    """Return the checked options of a model, with defaults; OptionError for an option of another model.
 
     >>> options_of("word", {"score": "likelihood"})
     Traceback (most recent call last):
@@ -46,6 +46,6 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
             others = [other for other in MODELS if name in names[other]]
             if not others:
                 raise TypeError(f"train() got an unexpected keyword argument {name!r}")
-            raise OptionError(f"{name} is not an option of the model {model}, but of {', '.join(others)}")
+            raise OptionError(f"{name} is not an option of the model {model}; only of {', '.join(others)}")
     training: Training = _class_of(model)(**options)
     return training

@@ -1,4 +1,4 @@
-"""Checks the options that all trainers share, and lists their names."""
+"""Checks options that trainers share, and lists the names of all options."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tokkit.trainers.counts import Counter, Reporter
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One merge in the training of BPE or WordPiece, and why it was chosen.
+    """One merge in the training of BPE or WordPiece, with the numbers by which it was chosen.
 
     Tokens are bytes in byte-level BPE, where they may end inside a character, and str otherwise. Counts are those at
-    that step, `total` is the count of all tokens. `score` is the gain in log-likelihood, in nats, or the ratio
-    count · total / (left_count · right_count) by "pmi"; by frequency it is the count, and the other counts are None.
+    that step; `total` is the count of all tokens. `score` is the gain in log-likelihood, in nats; for "pmi" the ratio
+    count · total / (left_count · right_count); for frequency the count, and then the other counts are None.
     """
 
     left: str | bytes
@@ -35,11 +35,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of a Unigram training: its start and result.
+    """One round of a Unigram training.
 
-    `log_likelihood`, in nats, is that of the text over all its segmentations, without unknown characters, by the
+    `log_likelihood`, in nats, is that of the text over all segmentations, without unknown characters, under the
     probabilities at the start of the last step; `tokens` is the expected number of tokens. `pruned` are some of the
-    pieces that were removed before the round, those that would have cost the most.
+    pieces that were removed before the round: those with the highest loss.
     """
 
     number: int
@@ -119,28 +119,28 @@ class Options(TypedDict, total=False):
 
 
 class Training(Protocol):
-    """The checked options of one model, and its training."""
+    """The checked options of one model, which also trains it."""
 
     as_text: bool
-    """Whether words must be text, and not any bytes."""
+    """Whether words must be valid text, not arbitrary bytes."""
 
     @property
     def special_tokens(self) -> Sequence[str]:
         """The special tokens, in the order of their ids."""
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        """Raise OptionError for impossible sizes; `given` is the user's argument."""
 
     def counter(self) -> Counter | None:
-        """Return the counter of the corpus's words; None if nothing must be counted."""
+        """Return the counter of the corpus's words; None if nothing needs to be counted."""
 
     def counting(self) -> dict[str, object] | None:
-        """Return what says which words `counter` counts; None if counts cannot stand for the text."""
+        """Return the definition of the words that `counter` counts; None if counts cannot replace the text."""
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
-        """Train with up to this number of threads, and return a definition of each size."""
+        """Train with up to `threads` threads, and return a definition of each size."""
 
 
 def integer(name: str, value: object, *, minimum: int | None = None) -> int:
@@ -172,7 +172,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def choice(name: str, value: object, *choices: str) -> str:
-    """Return an option that must be one of some words."""
+    """Return an option that must be one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise OptionError(f"{name} is {value!r}; it must be one of {', '.join(choices)}")
     return value
@@ -188,7 +188,7 @@ def text(name: str, value: object) -> str:
 
 
 def checked_list(name: str, what: str, tokens: object) -> list[str]:
-    """Return a list of distinct texts that are not empty; `what` names them in messages."""
+    """Return a list of distinct non-empty texts; `what` names them in messages."""
     if isinstance(tokens, (str, bytes)) or not isinstance(tokens, Sequence):
         raise OptionError(f"{name} is {tokens!r}; it must be a list of str")
     found: list[str] = []
@@ -210,5 +210,5 @@ def with_unknown(tokens: Sequence[str], unk_token: str) -> None:
     if unk_token not in tokens:
         raise OptionError(
             f"the unknown token {unk_token!r} is not among the special tokens ({', '.join(tokens) or 'none'}); "
-            "add it there, or name another as unk_token"
+            "add it there, or choose another unk_token"
         )

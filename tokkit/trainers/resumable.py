@@ -1,4 +1,4 @@
-"""The options of trainings that take long: saving them, going on from a state, and bounded memory."""
+"""The options of long trainings: saving, resuming, and limited memory."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ VISITS_A_SLICE = 1 << 20
 """Pairs visited between two checks for Ctrl-C: 10 to 50 ms of work."""
 
 _NOT_SAID = ("explain", "state", "state_every", "resume", "max_memory")
-"""Options that the result does not depend on."""
+"""Options that do not affect the result."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resumable:
-    """The options of trainings that take long.
+    """The options of long trainings.
 
-    With `state` the training is saved to this file once the text is counted, after each `state_every` merges (of
-    "unigram": rounds), and at its end; with `resume` it goes on from the file, if that is there, without reading the
-    text again. Its result is the same. The other options must be equal, and so must the source, unless that is an
-    iterator or a table. Where models merge, a training that has ended goes on to a larger vocab_size too.
+    With `state`, the training is saved to this file after the text is counted, after every `state_every` merges
+    ("unigram": rounds), and at the end. With `resume`, it continues from the file, if it exists, without reading the
+    text again; the result is the same. The other options must be equal, and so must the source, unless it is an
+    iterator or a table. For models that merge, a finished training can continue to a larger vocab_size.
 
-    If words and the places of pairs or pieces need more than `max_memory` bytes, they are kept in mapped files in the
-    folder for temporary files (TMPDIR), which the system writes out where memory is short. Words of a text that take
-    more while they are counted are sorted and written there too. The result is the same.
+    If words and the positions of pairs or pieces need more than `max_memory` bytes, they are kept in memory-mapped
+    files in the folder for temporary files (TMPDIR). Words that need more memory during counting are sorted and written
+    there too. The result is the same.
     """
 
     state: str | os.PathLike[str] | None = None
@@ -43,23 +43,23 @@ class Resumable:
     model_name: ClassVar[str]
 
     def check_resumable(self) -> None:
-        """Raise OptionError for options of the wrong type, or that do not go together."""
+        """Raise OptionError for options of the wrong type, or that conflict."""
         integer("state_every", self.state_every, minimum=1)
         flag("resume", self.resume)
         if self.max_memory is not None:
             integer("max_memory", self.max_memory, minimum=1)
         if self.state is None and self.resume:
-            raise OptionError("resume needs a state: give the file that the training was saved to")
+            raise OptionError("resume needs a state: give the file to which the training was saved")
         if self.state is not None and not isinstance(self.state, (str, os.PathLike)):
             raise OptionError(f"state is {self.state!r}; it must be the path of a file, or None")
 
     @property
     def resumes(self) -> bool:
-        """Whether there is a state to go on from, so that nothing must be counted."""
+        """Whether there is a state to resume, so that nothing needs to be counted."""
         return self.resume and self.state is not None and os.path.exists(self.state)
 
     def state_file(self, **more: object) -> StateFile | None:
-        """Return where the training is saved; `more` is what the result depends on besides the options."""
+        """Return the state file of the training; `more` has values besides the options that affect the result."""
         if self.state is None:
             return None
         own = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.init and f.name not in _NOT_SAID}
@@ -67,14 +67,14 @@ class Resumable:
         return StateFile(os.fspath(self.state), about, self.state_every, self.resumes)
 
     def folder(self, needed: int) -> bytes | None:
-        """Return the folder for mapped files if so many bytes are over the bound, else None."""
+        """Return the folder for mapped files if `n_bytes` exceeds the limit, else None."""
         if self.max_memory is None or needed <= self.max_memory:
             return None
         return os.fsencode(tempfile.gettempdir())
 
 
 def _plain(value: object) -> object:
-    """Return the value of an option as JSON can say it: a function by its name."""
+    """Return the value of an option for JSON: a function becomes its name."""
     if isinstance(value, Mapping):
         return dict(value)
     if callable(value):
@@ -86,7 +86,7 @@ class Merging(Savable, Protocol):
     """A trainer that merges in slices."""
 
     def run(self, budget: int) -> bool:
-        """Visit about so many pairs; return True at the end."""
+        """Visit about this many pairs; return True at the end."""
 
 
 def run_merges(
@@ -97,9 +97,9 @@ def run_merges(
     state: StateFile | None,
     kept: object = None,
 ) -> None:
-    """Merge to the end, and save the state before, on the way, and then; `kept` is what goes on needs besides."""
+    """Merge to the end, and save the state before, during and after; `kept` is saved too, to resume."""
     report("merge", n_merges(), total, always=True)
-    # A merge counts for 8 visits at least, and so a slice has no more merges than are saved together.
+    # A merge counts as at least 8 visits, so a slice has no more merges than are saved together.
     visits = VISITS_A_SLICE if state is None else min(VISITS_A_SLICE, 8 * state.every)
     at = n_merges()
     if state is not None and not state.resumes:

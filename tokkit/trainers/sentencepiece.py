@@ -1,4 +1,4 @@
-"""Prepares the training of SentencePiece models by sentencepiece's options: what Unigram, BPE, word and char share."""
+"""Prepares the training of SentencePiece models: options and steps that Unigram, BPE, word and char share."""
 
 from __future__ import annotations
 
@@ -34,42 +34,43 @@ _TEXTS = ("required_chars", "unk_piece", "bos_piece", "eos_piece", "pad_piece", 
 
 
 Learner = Callable[[int], tuple[Sequence[str], Sequence[float]]]
-"""How many pieces → pieces in the order of their ids, and their scores."""
+"""Number of pieces → pieces in the order of their ids, and their scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The words of a corpus, normalized, and its alphabet: characters and how often they occur, as `alphabet_of`."""
+    """The normalized words of a corpus, and its alphabet: characters and their counts, as from `alphabet_of`."""
 
     words: WordCounts
     alphabet: dict[str, int]
-    folder: bytes | None = None  # for mapped files, if memory is bounded
+    folder: bytes | None = None  # for mapped files, if memory is limited
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentencePieceTraining:
-    """The options that all SentencePiece models share, by sentencepiece's names and with its defaults.
+    """The options that all SentencePiece models share, with sentencepiece's names and defaults.
 
-    `character_coverage` is the share of the text's characters that must be known: the most frequent ones that reach it
-    are pieces, with `required_chars`; the others are unknown, or bytes with `byte_fallback`. Text is normalized by
-    `normalization_rule_name` ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity") or by `normalization_rules`,
-    a mapping of text to its replacement. No piece is longer than `max_sentencepiece_length` characters, has letters of
-    two scripts (`split_by_unicode_script`), digits and letters (`split_by_number`), several digits (`split_digits`), or
-    a space but at its beginning (`split_by_whitespace`; at its end with `treat_whitespace_as_suffix`); spaces alone may
-    be a piece with `allow_whitespace_only_pieces`. Lines of more than `max_sentence_length` bytes are left out (None:
-    none are).
+    `character_coverage` is the share of the text's characters that the vocabulary must cover: the most frequent
+    characters that reach it, and `required_chars`, are pieces; others are unknown, or bytes with `byte_fallback`. Text
+    is normalized by `normalization_rule_name` ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity") or by
+    `normalization_rules`, a mapping of text to its replacement. No piece is longer than `max_sentencepiece_length`
+    characters, has letters of two scripts (`split_by_unicode_script`), digits and letters (`split_by_number`), several
+    digits (`split_digits`), or a space but at its beginning (`split_by_whitespace`; at its end with
+    `treat_whitespace_as_suffix`); spaces alone may be a piece with `allow_whitespace_only_pieces`. Lines of more than
+    `max_sentence_length` bytes are left out (None: no limit).
 
-    With `input_sentence_size` (0: all) only that many lines are used, the first ones, or with `shuffle_input_sentence`
-    a random sample by `random_seed`. The sample depends only on the lines, their order and the seed, but differs from
-    sentencepiece's. `train_extremely_large_corpus` has no effect.
+    With `input_sentence_size` (0: all), only that many lines are used: the first ones or, with
+    `shuffle_input_sentence`, a random sample by `random_seed`. The sample depends only on the lines, their order and
+    the seed, but differs from sentencepiece's. `train_extremely_large_corpus` has no effect.
 
-    `pretokenizer`, of "unigram" and "sp-bpe", returns the parts of a normalized line, with U+2581 for spaces, that no
-    piece crosses; joined they are the line, unless `allow_inconsistent_pretokenization`. Only training calls it.
+    `pretokenizer` (only "unigram" and "sp-bpe") splits a normalized line, with U+2581 for spaces, into parts that no
+    piece crosses; the joined parts must be the line, unless `allow_inconsistent_pretokenization`. It is only used in
+    training.
 
-    Ids: <unk>, <s>, </s> and <pad> have those of their options, -1 for none; then come `special_tokens` and
-    `control_symbols`, which text never has, `user_defined_symbols`, which it always keeps whole, and 256 bytes; then
-    the pieces. `hard_vocab_limit=False` allows a smaller vocabulary than requested. With `use_all_vocab` all
-    characters, and of the models of words and characters all they find, are pieces, whatever the size.
+    Ids: <unk>, <s>, </s> and <pad> have the ids of their options, -1 for none; then come `special_tokens` and
+    `control_symbols`, which are never encoded from text, `user_defined_symbols`, which are never split, and 256 bytes;
+    then the other pieces. `hard_vocab_limit=False` allows a smaller vocabulary than requested. With `use_all_vocab`,
+    all characters are pieces, and in models of words and characters all words or characters, whatever the size.
     """
 
     character_coverage: float = 0.9995
@@ -159,44 +160,44 @@ class SentencePieceTraining:
         object.__setattr__(self, name, value)
 
     def smallest(self) -> Definition:
-        """Return the definition of a model that has learnt nothing."""
+        """Return the definition of an untrained model."""
         n = max(self.meta) + 1
-        private = [chr(0xF0000 + k) for k in range(n - len(self.meta))]  # where an id leaves others before it free
+        private = [chr(0xF0000 + k) for k in range(n - len(self.meta))]  # if an id leaves smaller ones unused
         return definition_of(model_of(self, private, [0.0] * len(private), n))
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        """Raise OptionError for impossible sizes; `given` is the user's argument."""
         if not sizes or min(sizes) <= len(self.meta) or max(sizes) > MAX_ID + 1:
             raise OptionError(
-                f"vocab_size is {given}; it must be at least {len(self.meta) + 1}, for {len(self.meta)} pieces that "
-                f"are not learnt and one more, and at most {MAX_ID + 1}"
+                f"vocab_size is {given}; it must be at least {len(self.meta) + 1}, for {len(self.meta)} fixed pieces "
+                f"and one more, and at most {MAX_ID + 1}"
             )
         if max(self.meta) >= min(sizes):
             last = max(self.meta)
             raise OptionError(f"the id of {self.meta[last][0]!r} is {last}; it must be less than vocab_size, {given}")
 
     def symbols(self) -> list[str]:
-        """Return the pieces that normalizing keeps whole and that no other piece has a part of."""
+        """Return the pieces that normalization never changes and that no other piece overlaps."""
         return [piece for piece, _ in self.meta.values()]
 
     @property
     def _counts_lines(self) -> bool:
-        """Whether lines must be counted, and not the words that spaces cut them into."""
+        """Whether whole lines must be counted, not words."""
         keys = [*(self.normalization_rules or ()), *(symbol.replace(SPACE_MARK, " ") for symbol in self.symbols())]
         by_words = self.add_dummy_prefix and self.remove_extra_whitespaces and self.split_by_whitespace
         by_words = by_words and not (self.kind == "word" and self.treat_whitespace_as_suffix)
         return not by_words or any(" " in key for key in keys) or self.pretokenizer is not None
 
     def counter(self) -> Counter:
-        """Return what counts the texts of a corpus: words, where they are normalized as in their lines, or lines."""
+        """Return the counter of words, or of whole lines if words would be normalized differently alone."""
         return by_lines(whole=self._counts_lines, longest=self.max_sentence_length, left_out=self.left_out)
 
     def counting(self) -> dict[str, object]:
-        """Return what says which texts are counted; they are normalized when they are trained on."""
+        """Return the definition of the texts that are counted; they are normalized later, in training."""
         return {"words": "lines" if self._counts_lines else "between spaces", "longest": self.max_sentence_length}
 
     def sampled(self, corpus: Corpus) -> Corpus | SampledCorpus:
-        """Return the corpus, or as many of its lines as `input_sentence_size` says."""
+        """Return the corpus, or a sample of `input_sentence_size` lines."""
         if not self.input_sentence_size:
             return corpus
         return SampledCorpus(
@@ -209,7 +210,7 @@ class SentencePieceTraining:
         )
 
     def rules(self, alphabet: str | None = None) -> PieceRules:
-        """Return what may be a piece."""
+        """Return the rules for valid pieces."""
         return PieceRules(
             self.max_sentencepiece_length,
             split_scripts=self.split_by_unicode_script,
@@ -222,11 +223,11 @@ class SentencePieceTraining:
         )
 
     def folder(self, needed: int) -> bytes | None:
-        """Return the folder for mapped files if so many bytes are over the bound, else None: there is none."""
+        """Return None: there is no limit of memory."""
         return None
 
     def state_file(self, **more: object) -> StateFile | None:
-        """Return where the training is saved: nowhere."""
+        """Return a state that saves nothing."""
         return None
 
     def definitions(
@@ -241,7 +242,7 @@ class SentencePieceTraining:
         return [self._definition(learn, size) for size in sizes]
 
     def _prepared(self, counts: WordCounts) -> Prepared:
-        """Return the words of counted texts, which are closed by this."""
+        """Return the words of counted texts, and close these."""
         if self.max_sentence_length is not None:
             self.left_out.tell(self.max_sentence_length)
         if not len(counts):
@@ -277,7 +278,7 @@ class SentencePieceTraining:
         if min(sizes) < n_meta + n_characters:
             raise OptionError(
                 f"vocab_size is {min(sizes)}; this corpus needs at least {n_meta + n_characters}: {n_characters} "
-                f"characters, which a smaller character_coverage would make fewer, and {n_meta} other pieces"
+                f"characters (a smaller character_coverage reduces these) and {n_meta} other pieces"
             )
 
     def _definition(self, learn: Learner, size: int) -> Definition:
@@ -286,15 +287,15 @@ class SentencePieceTraining:
         is_hard = self.hard_vocab_limit and not self.use_all_vocab and self.kind != "char"
         if len(pieces) < size - n_meta and is_hard:
             raise OptionError(
-                f"vocab_size is {size}; this corpus yields {len(pieces) + n_meta} at most: use that size, or allow "
-                "fewer by hard_vocab_limit=False (--no-hard-vocab-limit)"
+                f"vocab_size is {size}; this corpus yields at most {len(pieces) + n_meta}: use that size, or allow "
+                "fewer with hard_vocab_limit=False (--no-hard-vocab-limit)"
             )
         return definition_of(model_of(self, pieces, scores, size))
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
+        """Return a function that trains to a number of pieces, and returns the pieces and their scores."""
         raise OptionError("a kind of model must be chosen")
 
     def resumed(self, state: StateFile, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return the same from the state of a training."""
+        """Return the same function, continuing from a saved state."""
         raise OptionError("this model is not trained in steps, and has no state")

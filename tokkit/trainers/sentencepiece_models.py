@@ -22,28 +22,29 @@ from tokkit.trainers.unigram import Rounds, train_unigram
 from tokkit.vocab import MAX_ID
 
 SCORE_STEPS = 8
-"""Scores of Unigram are multiples of 1/8 nat, so that their sums are exact in single precision too, and a .model and a
-tokenizer.json agree (formats/sentencepiece_rules.py). At 8,000 pieces that costs held-out English 0.0002 % of its
-likelihood; 1/4 costs 0.002 %."""
+"""Scores of Unigram are multiples of 1/8 nat, so that sums are exact in single precision too, and a .model and a
+tokenizer.json agree (formats/sentencepiece_rules.py). At 8,000 pieces, this costs 0.0002 % of the log-likelihood of
+held-out English; 1/4 costs 0.002 %.
+"""
 MERGING_MEMORY = 24
-"""Bytes that a byte of a distinct unit takes in BPE: a cell, and two places of pairs."""
+"""Bytes of memory per byte of a distinct unit in BPE: a cell, and two positions of pairs."""
 SEEDING_MEMORY = 100
-"""Bytes that a byte of a distinct unit takes in Unigram, while its suffixes are sorted and their substrings listed."""
+"""Bytes of memory per byte of a distinct unit in Unigram, while its suffixes are sorted and substrings listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnigramTraining(Resumable, SentencePieceTraining):
-    """The options of a Unigram model: log-probabilities of pieces, found by expectation maximisation.
+    """The options of a Unigram model: log-probabilities of pieces, estimated by expectation maximisation (EM).
 
-    It begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters. Each round runs
-    `num_sub_iterations` steps and then keeps the share `shrinking_factor` of the pieces: those whose removal would cost
-    the most likelihood, plus `token_cost` nats for each additional token. `m_step` sets probabilities from expected
-    counts by "digamma", as in sentencepiece, which lowers rare pieces, or by the "counts" themselves. `explain` is
-    called with each round, a `Round`. `Resumable` has the options that save the training, before each `state_every`
-    rounds, for one vocab_size alone; it goes on only to the same size, because all rounds depend on that.
+    Training begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters. Each round
+    runs `num_sub_iterations` EM steps and then keeps the share `shrinking_factor` of the pieces: those whose removal
+    would lose the most likelihood, plus `token_cost` nats for each additional token. `m_step` computes probabilities
+    from expected counts with "digamma", as in sentencepiece, which lowers rare pieces, or from the plain "counts".
+    `explain` is called with each round, a `Round`. `Resumable` has the options that save the training, every
+    `state_every` rounds; saving and resuming work only for a single vocab_size, on which all rounds depend.
 
-    Pieces and scores are not those of sentencepiece: its last pruning selects pieces by score, this one always by loss,
-    and scores here are multiples of 1/8, whose sums are exact, so that a tokenizer.json gives the ids of the .model.
+    Pieces and scores differ from sentencepiece's: its last pruning selects pieces by score, this one always by loss;
+    and scores here are multiples of 1/8, so that sums are exact and a tokenizer.json gives the same ids as the .model.
     """
 
     seed_sentencepiece_size: int = 1_000_000
@@ -69,13 +70,15 @@ class UnigramTraining(Resumable, SentencePieceTraining):
             raise OptionError(f"explain is {self.explain!r}; it must be a function that takes a Round")
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes that no corpus could give, or for several with one state."""
+        """Raise OptionError for impossible sizes, or for several sizes with a state."""
         super().check_sizes(sizes, given)
         if len(sizes) > 1 and self.state is not None:
-            raise OptionError(f"vocab_size is {given}; a state of unigram is of one size: train the sizes one by one")
+            raise OptionError(
+                f"vocab_size is {given}; a state of unigram works for one size only: train the sizes one by one"
+            )
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
+        """Return a function that trains to a number of pieces, and returns the pieces and their scores."""
         self.check_alphabet(sizes, len(found.alphabet))
         rules = self.rules("".join(found.alphabet))
         present = {chr(code) for code, _, _ in found.words.characters()}
@@ -91,7 +94,7 @@ class UnigramTraining(Resumable, SentencePieceTraining):
         return learn
 
     def resumed(self, state: StateFile, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return the same from the state of a training."""
+        """Return the same function, continuing from a saved state."""
         return lambda size: self._learn(None, None, size, (), report, threads)
 
     def _learn(
@@ -125,9 +128,9 @@ class UnigramTraining(Resumable, SentencePieceTraining):
 
 @dataclass(frozen=True, kw_only=True)
 class BPETraining(Resumable, SentencePieceTraining):
-    """The options of a BPE model: what merges in their order, then the characters, as sentencepiece trains it.
+    """The options of a BPE model, trained as by sentencepiece: results of merges in order, then the characters.
 
-    `Resumable` has the options that save the training, and bound its memory.
+    `Resumable` has the options that save the training and limit its memory.
     """
 
     kind: ClassVar[Kind] = "bpe"
@@ -138,7 +141,7 @@ class BPETraining(Resumable, SentencePieceTraining):
         self.check_resumable()
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
+        """Return a function that trains to a number of pieces, and returns the pieces and their scores."""
         self.check_alphabet(sizes, len(found.alphabet))
         rules = self.rules("".join(found.alphabet))
         units = _units(rules, found, last=True)
@@ -147,7 +150,7 @@ class BPETraining(Resumable, SentencePieceTraining):
         return self._learner(trainer, list(found.alphabet), sizes, report, self.state_file())
 
     def resumed(self, state: StateFile, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return the same from the state of a training."""
+        """Return the same function, continuing from a saved state."""
         folder = self.folder(os.path.getsize(state.path))
         trainer, alphabet = state.load(lambda alphabet: self._trainer(None, alphabet, sizes, folder))
         return self._learner(trainer, alphabet, sizes, report, state)
@@ -184,24 +187,24 @@ class BPETraining(Resumable, SentencePieceTraining):
 
 @dataclass(frozen=True, kw_only=True)
 class CharacterTraining(SentencePieceTraining):
-    """The options of a model of characters: those that occur most."""
+    """The options of a model of characters: the most frequent ones are pieces."""
 
     kind: ClassVar[Kind] = "char"
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
+        """Return a function that trains to a number of pieces, and returns the pieces and their scores."""
         total = sum(found.alphabet.values())
         return lambda size: _by_frequency(list(found.alphabet.items()), total, None if self.use_all_vocab else size)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordTraining(SentencePieceTraining):
-    """The options of a model of words, each with the space before it: those that occur most."""
+    """The options of a model of words, each with the space before it: the most frequent ones are pieces."""
 
     kind: ClassVar[Kind] = "word"
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
-        """Return what learns so many pieces, and says which and their scores."""
+        """Return a function that trains to a number of pieces, and returns the pieces and their scores."""
         known = set(found.alphabet)
         counts = [(word.decode(), count) for word, count in found.words.items()]
         total = sum(count for _, count in counts)
@@ -215,12 +218,12 @@ def _by_frequency(
 ) -> tuple[Sequence[str], Sequence[float]]:
     """Return the first pieces with the logarithms of their relative frequencies."""
     kept = counts[:size]
-    # What is required and never occurs is less likely than what occurs once.
+    # A required piece that never occurs gets a lower score than one that occurs once.
     return [piece for piece, _ in kept], [math.log(max(count, 0.5) / max(total, 1)) for _, count in kept]
 
 
 def _units(rules: PieceRules, found: Prepared, *, last: bool) -> WordCounts:
-    """Return the units of the words, which are closed by this if nobody needs them again."""
+    """Return the units of the words, and close the words if they are not needed again."""
     units = rules.units(found.words, found.folder)
     if last:
         found.words.close()

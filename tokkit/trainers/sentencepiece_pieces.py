@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 
 def meta_pieces(options: SentencePieceTraining) -> dict[int, tuple[str, int]]:
-    """Return id → (piece, type) of all pieces that are not learnt; OptionError if two are the same.
+    """Return id → (piece, type) of all fixed pieces; OptionError if two are the same.
 
-    Those that have an id by name come first; control symbols, user-defined symbols and bytes take the ids that are
-    free, in this order, from 0 on. A symbol that is named as one with an id gives that one its type.
+    Pieces whose id is an option come first; control symbols, user-defined symbols and bytes get the free ids from 0 on,
+    in this order. A symbol that is also a piece with an id option gives that piece its type.
     """
     found: dict[int, tuple[str, int]] = {}
     named: dict[str, int] = {}
@@ -39,9 +39,9 @@ def meta_pieces(options: SentencePieceTraining) -> dict[int, tuple[str, int]]:
         if id_ < 0:
             continue
         if id_ in found:
-            raise OptionError(f"{name}_id is {id_}, which is the id of {found[id_][0]!r} already")
+            raise OptionError(f"{name}_id is {id_}, which is already the id of {found[id_][0]!r}")
         if piece in named:
-            raise OptionError(f"{name}_piece is {piece!r}, which has the id {named[piece]} already")
+            raise OptionError(f"{name}_piece is {piece!r}, which already has the id {named[piece]}")
         found[id_], named[piece] = (piece, kind), id_
     symbols = [(symbol, CONTROL) for symbol in (*options.special_tokens, *options.control_symbols)]
     symbols += [(symbol, USER_DEFINED) for symbol in _user_defined(options)]
@@ -50,7 +50,7 @@ def meta_pieces(options: SentencePieceTraining) -> dict[int, tuple[str, int]]:
     id_ = 0
     for symbol, kind in symbols:
         if symbol in seen or symbol == options.unk_piece:
-            raise OptionError(f"the symbol {symbol!r} is there twice; give each once")
+            raise OptionError(f"the symbol {symbol!r} is given twice; give each symbol once")
         seen.add(symbol)
         if symbol in named:
             found[named[symbol]] = (symbol, kind)
@@ -62,7 +62,7 @@ def meta_pieces(options: SentencePieceTraining) -> dict[int, tuple[str, int]]:
 
 
 def _user_defined(options: SentencePieceTraining) -> list[str]:
-    """Return the user's symbols; a model of words knows each after a space too, as sentencepiece makes it."""
+    """Return the user-defined symbols; in a model of words, also each with a space before it, as in sentencepiece."""
     given = options.user_defined_symbols
     if options.kind != "word":
         return list(given)
@@ -73,7 +73,7 @@ def _user_defined(options: SentencePieceTraining) -> list[str]:
 def model_of(
     options: SentencePieceTraining, pieces: Sequence[str], scores: Sequence[float], size: int
 ) -> SentencePieceModel:
-    """Return the model of learnt pieces, which take the ids that are free."""
+    """Return the model with the trained pieces on the free ids."""
     meta = options.meta
     learnt = iter(zip(pieces, scores, strict=True))
     n = len(meta) + len(pieces)
@@ -114,7 +114,7 @@ _SAID = (
     *("hard_vocab_limit", "use_all_vocab", "unk_id", "bos_id", "eos_id", "pad_id", "unk_surface"),
     *("unk_piece", "bos_piece", "eos_piece", "pad_piece", "input_sentence_size", "shuffle_input_sentence"),
 )
-"""What the file says of the training, under the same names."""
+"""Options that are stored in the file under the same names."""
 
 
 def _spec(options: SentencePieceTraining, kind: Kind, size: int) -> bytes:

@@ -1,8 +1,8 @@
-"""Samples lines of a large corpus by a seed, for training SentencePiece models.
+"""Samples lines of a large corpus with a seed, to train SentencePiece models.
 
-All lines are read, one after another, and as many as requested are held in memory. Lines that training would leave
-out, because they are empty or too long, are not candidates, as in sentencepiece. The random generator differs: the
-lines are others than those that it would take with the same seed.
+All lines are read, and the sample is held in memory. Lines that training would leave out, because they are empty or too
+long, are not candidates, as in sentencepiece. The random generator differs from sentencepiece's, so the same seed gives
+different lines.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tokkit.corpus.readers import Block, Corpus
 from tokkit.trainers.sentencepiece_text import LeftOut, in_lines
 
 BLOCK_BYTES = 1 << 22
-"""Of the blocks that the sample is given on in, so that threads share it."""
+"""Size of the blocks of the sample, which threads process in parallel."""
 
 
 class Reservoir:
-    """Keeps `n` of the lines that it is shown, each set of so many as likely as another; or the first, not shuffled.
+    """Keeps a uniform random sample of `n` lines, or the first `n` lines without shuffling.
 
-    The number of the next line that is kept is drawn, and not whether each is: Li, "Reservoir-Sampling Algorithms of
-    Time Complexity O(n(1 + log(N/n)))", 1994, algorithm L.
+    The index of the next kept line is drawn, not a decision for each line: Li, "Reservoir-Sampling Algorithms of Time
+    Complexity O(n(1 + log(N/n)))", 1994, algorithm L.
     """
 
     def __init__(self, n: int, *, shuffle: bool, seed: int) -> None:
@@ -46,7 +46,7 @@ class Reservoir:
         self._next += int(passed) + 1
 
     def show(self, data: bytes, starts: list[int], ends: list[int]) -> None:
-        """Show it the lines data[start:end]."""
+        """Process the lines data[start:end]."""
         first, self.seen = self.seen, self.seen + len(starts)
         filling = min(self._n - len(self.lines), len(starts))
         self.lines += [data[starts[k] : ends[k]] for k in range(filling)]
@@ -57,7 +57,7 @@ class Reservoir:
 
 
 class SampledCorpus:
-    """The lines of a corpus, of which `n` are taken when they are iterated over; `left_out` counts those too long."""
+    """A sample of `n` lines of a corpus, drawn during iteration; `left_out` counts lines that are too long."""
 
     def __init__(
         self, corpus: Corpus, n: int, *, shuffle: bool, seed: int, longest: int | None, left_out: LeftOut

@@ -20,9 +20,9 @@ from tokkit.trainers.counts import Counter
 
 SPACE_MARK = "\u2581"
 UNKNOWN_MARK = "\u2585"
-"""Lines that hold it are left out, as sentencepiece, which writes it for unknown characters, does."""
+"""Lines with this character are left out, as in sentencepiece, which uses it for unknown characters."""
 BOUNDARY = "\t"
-"""The replacement for user-defined symbols, and what stands between the parts of a line that is cut."""
+"""The replacement for user-defined symbols, and the separator between the parts of a line."""
 GIVEN_BOUNDARY = "\x1f"
 NO_CHARACTERS = "\0 " + UNKNOWN_MARK + BOUNDARY
 """Characters that are never in the alphabet."""
@@ -32,14 +32,14 @@ logger = logging.getLogger("tokkit")
 
 @dataclass
 class LeftOut:
-    """Lines that were left out, by reason."""
+    """Numbers of lines that were left out, by reason."""
 
     too_long: int = 0
     reserved: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def tell(self, longest: int) -> None:
-        """Warn of them."""
+        """Log a warning for each reason."""
         if self.too_long:
             logger.warning(
                 "%d lines of more than %d bytes are left out, as sentencepiece does; max_sentence_length=None keeps "
@@ -50,10 +50,10 @@ class LeftOut:
 
 
 def by_lines(*, whole: bool, longest: int | None, left_out: LeftOut) -> Counter:
-    """Return what counts lines, or, where not `whole`, what spaces cut them into, which is far less to normalize.
+    """Return the counter of lines or, unless `whole`, of words, which are far less text to normalize.
 
-    A word then must be normalized as it would be in its line: so a block with U+2581, which a line loses at its end,
-    is counted by lines whatever is asked for.
+    Words must be normalized as within their line. Therefore a block with U+2581, which is removed at the end of a line,
+    is always counted by lines.
     """
     lines: Any = choose(r"[^\n]+", keep_unmatched=False).split
     words: Any = choose(r"[^ \n]+", keep_unmatched=False).split
@@ -64,14 +64,14 @@ def by_lines(*, whole: bool, longest: int | None, left_out: LeftOut) -> Counter:
         data = _without_bad_lines(in_lines(block).data, longest, left_out)
         by = lines if whole or SPACE_MARK.encode() in data else words
         if data and table.add_text(data, by) >= 0:
-            block = block.validated(errors)  # where this raises, it tells of the file's own offset
+            block = block.validated(errors)  # an error names the offset in the file
             table.add_text(_without_bad_lines(in_lines(block).data, longest, LeftOut()), by)
 
     return Counter(count)
 
 
 def in_lines(block: Block) -> Block:
-    """Return a block whose documents all end in a line's end."""
+    """Return a block in which all documents end with a line end."""
     if (packed := block.packed_ends()) is None:
         return block
     ends = np.frombuffer(packed, dtype=np.int64).tolist()
@@ -108,18 +108,18 @@ def _without_bad_lines(data: bytes, longest: int | None, left_out: LeftOut) -> b
 
 @dataclass(frozen=True)
 class Cut:
-    """A user's function that cuts lines, and whether what it returns must be all of the line."""
+    """A user's function that splits lines, and whether the parts must be the whole line."""
 
     function: Callable[[str], Iterable[str]]
     consistent: bool
 
     def __call__(self, line: bytes) -> bytes:
-        """Return a line with tabs where it is cut; the function sees U+001F for symbols, as in sentencepiece."""
+        """Return a line with tabs at the splits; the function sees U+001F for symbols, as in sentencepiece."""
         given = line.decode().replace(BOUNDARY, GIVEN_BOUNDARY)
         parts = list(self.function(given))
         if self.consistent and (joined := "".join(parts)) != given:
             raise OptionError(
-                f"pretokenizer made {joined!r:.80} of {given!r:.80}; the parts together must be the line, or give "
+                f"pretokenizer made {joined!r:.80} of {given!r:.80}; the parts together must be the line; or pass "
                 "allow_inconsistent_pretokenization=True"
             )
         return BOUNDARY.join(parts).replace(GIVEN_BOUNDARY, BOUNDARY).replace(" ", SPACE_MARK).encode()
@@ -135,7 +135,7 @@ def normalized_words(
 ) -> WordCounts:
     """Return the words of counted texts, in mapped files in a `folder`.
 
-    There is a tab where one of the symbols stands, which the normalizer kept, and where `cut` cuts a line.
+    There is a tab at each user-defined symbol, and wherever `cut` splits a line.
     """
     found = [symbol for symbol in symbols if SPACE_MARK in symbol or texts.contains(symbol.encode())]
     if not found and cut is None:
@@ -151,9 +151,9 @@ def normalized_words(
 
 
 def alphabet_of(words: WordCounts, coverage: float, required: str) -> dict[str, int]:
-    """Return characters and how often they occur, the most frequent first, of equals the lesser.
+    """Return characters and their counts, the most frequent first; ties go to the smaller character.
 
-    As many as it takes to cover a part of all, and `required` ones, whether they occur or not.
+    They are those needed to reach the coverage, and the `required` ones, even if they do not occur.
     """
     counts = {chr(code): times for code, times, _ in words.characters()}
     total = sum(counts.values())

@@ -1,4 +1,4 @@
-"""What tells the source of a training from another, so that a state is refused for another corpus."""
+"""Identifies the source of a training, so that a state is refused for another corpus."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ NAMED = 3
 
 
 def identity(source: object, **reading: str) -> dict[str, str] | None:
-    """Return the name of a source, and a key that is another if its files or their words are others.
+    """Return the name of a source, and a key that differs if its files or words differ.
 
-    `reading` is how files are read: their unit, their field. None for iterators and tables, which nothing is known of
-    before they are read.
+    `reading` has the options of reading files: unit and field. The key is None for iterators and tables, which cannot
+    be identified before they are read.
     """
     if isinstance(source, CountFiles):
         shards = [shard["path"] for shard in source.header.sources]
@@ -43,7 +43,7 @@ def _names(paths: Sequence[str]) -> str:
 
 
 def _sum(counts: Mapping[object, object]) -> int:
-    """Return a number of words and counts that does not depend on their order."""
+    """Return a hash of words and counts that does not depend on their order."""
     total = 0
     for word, count in counts.items():
         made = hashlib.blake2b(repr((word, count)).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,7 +1,7 @@
-"""Saves the state of a training to a file, and goes on from it: one format for all trainers.
+"""Saves the state of a training to a file, and resumes from it, in one format for all trainers.
 
-A file has what the training is of (its options and its source, JSON), what a trainer wants kept (JSON), the sections
-that the trainer writes, and a checksum of all. A trainer writes them to a file, and reads them in the same order.
+A file has the training's options and source (JSON), values that the trainer keeps (JSON), the sections that the trainer
+writes, and a checksum. A trainer reads the sections in the order in which it wrote them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tokkit.formats import temporary_files
 MAGIC = b"tokkit training\0"
 VERSION = 2
 _HEAD = struct.Struct("<16sIII")  # MAGIC, VERSION, bytes of the two JSON texts that follow
-_CRC = struct.Struct("<I")  # of all before it, the last thing in the file
+_CRC = struct.Struct("<I")  # of everything before it, at the end of the file
 _LENGTH = struct.Struct("<Q")
 MAX_JSON_BYTES = 1 << 26
 
@@ -35,27 +35,27 @@ Read = Callable[[Buffer], None]
 
 
 class Sink(Protocol):
-    """Where sections are written to."""
+    """A destination of sections."""
 
     def write(self, data: Any, /) -> int:
         """Write all of it."""
 
 
 class Savable(Protocol):
-    """A trainer that can be saved, and an empty one that goes on from what was saved."""
+    """A trainer that can be saved; an empty one can be restored."""
 
     def save(self, file: Sink) -> None:
         """Write all sections."""
 
     def load(self, read: Read, size: int) -> None:
-        """Read all sections, from a file of `size` bytes; ValueError for what no training has written."""
+        """Read all sections from a file of `size` bytes; ValueError for invalid data."""
 
 
 T = TypeVar("T", bound=Savable)
 
 
 class _Checked:
-    """A file whose bytes are summed up while they are written or read."""
+    """A file with a running checksum of the bytes that are written or read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -76,9 +76,9 @@ class _Checked:
 
 @dataclass(frozen=True, slots=True)
 class StateFile:
-    """Where a training is saved, of what it says it is, after how many steps, and whether it goes on from there.
+    """The state file of a training: its path, contents, interval of saving, and whether to resume.
 
-    `about` are the options and `source`, what `sources.identity` returns.
+    `about` are the options, and `source` is the result of `sources.identity`.
     """
 
     path: str
@@ -100,10 +100,10 @@ class StateFile:
             os.replace(aside, target)
 
     def load(self, make: Callable[[Any], T]) -> tuple[T, Any]:
-        """Return the trainer that `make` makes of what was kept, with its state, and what was kept.
+        """Return the trainer that `make` makes from the kept values, with its state restored, and these values.
 
-        Raises OptionError for a state of other options or of another source, and FormatError for a file that is not a
-        state, or no longer one.
+        Raises OptionError for a state with other options or another source, and FormatError for a file that is not a
+        valid state.
         """
         size = os.path.getsize(self.path)
         with open(self.path, "rb") as file:
@@ -113,7 +113,7 @@ class StateFile:
                 read.read(head)
                 magic, version, n, n_kept = _HEAD.unpack(head)
                 if magic != MAGIC or version != VERSION or max(n, n_kept) > MAX_JSON_BYTES:
-                    raise ValueError(f"it is not a state of version {VERSION} of a training")
+                    raise ValueError(f"it is not a training state of version {VERSION}")
                 texts = [bytearray(n), bytearray(n_kept)]
                 for text in texts:
                     read.read(text)
@@ -126,25 +126,25 @@ class StateFile:
             except OptionError:
                 raise
             except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-                raise FormatError(f"{show(self.path)} cannot be resumed from: {error}") from None
+                raise FormatError(f"{show(self.path)} cannot be resumed: {error}") from None
         return trainer, kept
 
     def _compare(self, found: dict[str, Any]) -> None:
-        """Raise OptionError if the state is of other options or of another source."""
+        """Raise OptionError if the state has other options or another source."""
         wanted = json.loads(json.dumps({**self.about, "byteorder": sys.byteorder}))
         for name in ("model", *wanted):
             if name != "source" and found.get(name) != wanted[name]:
                 was, now = found.get(name), wanted[name]
-                raise OptionError(f"{show(self.path)} is of a training with {name} {was!r}, not {now!r}")
+                raise OptionError(f"{show(self.path)} was saved by a training with {name} {was!r}, not {now!r}")
         was, now = found.get("source"), wanted.get("source")
         if (was and was["key"]) != (now and now["key"]):
             names = [of["name"] if of else "texts that have no files" for of in (was, now)]
             other = "as it was before" if names[0] == names[1] else f"not on {names[1]}"
-            raise OptionError(f"{show(self.path)} is of a training on {names[0]}, {other}")
+            raise OptionError(f"{show(self.path)} was saved by a training on {names[0]}, {other}")
 
 
 def write_arrays(file: Sink, *arrays: NDArray[Any]) -> None:
-    """Write arrays of one dimension, each after its length."""
+    """Write one-dimensional arrays, each after its length."""
     for array in arrays:
         file.write(_LENGTH.pack(len(array)))
         if len(array):
@@ -152,7 +152,7 @@ def write_arrays(file: Sink, *arrays: NDArray[Any]) -> None:
 
 
 def read_arrays(read: Read, size: int, *dtypes: Any) -> list[NDArray[Any]]:
-    """Return the arrays that `write_arrays` wrote, of a file of `size` bytes."""
+    """Return the arrays that `write_arrays` wrote, from a file of `size` bytes."""
     found = []
     for dtype in map(np.dtype, dtypes):
         head = bytearray(_LENGTH.size)

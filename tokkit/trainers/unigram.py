@@ -16,13 +16,15 @@ from tokkit.trainers.options import Round
 from tokkit.trainers.state_file import StateFile
 
 SLICES = 64
-"""Parts that the units are counted in: between two of them Ctrl-C is looked for, and threads take them in order."""
+"""Number of parts of the units: threads take them in order, and Ctrl-C is handled between them."""
 MIN_EXPECTED = 1.0
-"""Pieces that are expected less often are left out. On held-out text, at 8,000 pieces, 1 saved 0.7 % (English), 1.1 %
-(German), 0.3 % (Japanese) of the tokens against sentencepiece's 0.5, and 2 lost likelihood:
-benchmarks.bench_train_sentencepiece."""
+"""Pieces with a lower expected count are left out.
+
+On held-out text, at 8,000 pieces, 1 saved 0.7 % (English), 1.1 % (German), 0.3 % (Japanese) of the tokens compared with
+sentencepiece's 0.5, and 2 lost likelihood: benchmarks.bench_train_sentencepiece.
+"""
 FLOOR = {"digamma": 0.5, "counts": 1e-12}
-"""What a piece counts for that is kept whatever is expected of it: all characters are."""
+"""Count of pieces that are kept independent of their expected count: all characters."""
 LAST_STEPS = 2
 STEP_BELOW = 1e-4
 EXAMPLES = 8
@@ -36,16 +38,18 @@ class Rounds:
     shrinking_factor: float = 0.75
     n_steps: int = 2
     m_step: str = "digamma"
-    token_cost: float = 6.0  # against 0, at 8,000 pieces: tokens -0.7 % (English), -1.1 % (German), -2.3 % (Japanese)
+    token_cost: float = (
+        6.0  # compared with 0, at 8,000 pieces: tokens -0.7 % (English), -1.1 % (German), -2.3 % (Japanese)
+    )
     threads: int = 1
     explain: Callable[[Round], object] | None = None
 
 
 @dataclass(slots=True)
 class Done:
-    """How far a training is: its rounds, pieces at the beginning, what the last round pruned, and what was told.
+    """The progress of a training: rounds, initial number of pieces, last pruned pieces, and reported rounds.
 
-    `absent` are the characters that are required and that the units lack.
+    `absent` are the required characters that the units do not have.
     """
 
     n_first: int
@@ -56,7 +60,7 @@ class Done:
 
     @classmethod
     def of(cls, kept: Any) -> Done:
-        """Return what `asdict` made, from JSON."""
+        """Restore the object from the JSON of `asdict`."""
         told = [Round(**{**told, "pruned": tuple(told["pruned"])}) for told in kept["told"]]
         absent = [str(character) for character in kept["absent"]]
         return cls(int(kept["n_first"]), absent, int(kept["number"]), list(kept["pruned"]), told)
@@ -73,12 +77,12 @@ def train_unigram(
     state: StateFile | None = None,
     folder: bytes | None = None,
 ) -> tuple[list[str], NDArray[np.float64]]:
-    """Return up to `n_pieces` pieces with their scores, the highest first; of equal ones the lesser text.
+    """Return up to `n_pieces` pieces with their scores, the highest first; ties go to the smaller text.
 
-    All characters of the units, which are closed by this, are among them, and those that are `absent`, the least likely
-    ones. There are fewer where the units have no more.
-    With a `folder`, units and their lattices are in mapped files there. With a `state` each of so many rounds begins by
-    saving it; it is gone on from where it says so, without units and rules.
+    They include all characters of the units and the `absent` ones, which get the lowest scores. There are fewer pieces
+    if the units do not have more. The units are closed. With a `folder`, units and their lattices are in memory-mapped
+    files there. With a `state`, the training is saved at the start of rounds; to resume, units and rules are not
+    needed.
     """
     if state is not None and state.resumes:
         trainer, kept = state.load(lambda kept: _empty(Done.of(kept), folder))
@@ -111,21 +115,21 @@ def train_unigram(
         run.expect()
         run.maximize()
     pieces, scores = run.result()
-    # Each a little less than the one before.
+    # Each one slightly lower than the one before.
     below = scores.min() - STEP_BELOW * np.arange(1, len(done.absent) + 1)
     return [*pieces, *done.absent], np.concatenate([scores, below])
 
 
 def _empty(_: Done, folder: bytes | None) -> UnigramTrainer:
-    """Return a trainer that is to be loaded."""
+    """Return an empty trainer that will be restored."""
     return UnigramTrainer(None, None, 0, folder)
 
 
 class Run:
-    """A trainer with what its last expectation gave."""
+    """A trainer with the results of its last E step."""
 
     def __init__(self, trainer: UnigramTrainer, rounds: Rounds, told: list[Round] | None = None) -> None:
-        """Tell of the rounds that were before once more."""
+        """Report the earlier rounds again."""
         self.trainer, self.rounds = trainer, rounds
         self.told = [] if told is None else told
         for before in self.told:
@@ -136,7 +140,7 @@ class Run:
         self.scores: NDArray[np.float64] = np.zeros(0)
 
     def expect(self) -> float:
-        """Count how often each piece is expected; return the log-likelihood of all units."""
+        """Compute the expected count of each piece; return the log-likelihood of all units."""
         trainer, n = self.trainer, self.trainer.n_units
         tables = [np.zeros(len(trainer), dtype=np.int64) for _ in range(self.rounds.threads)]
         sums = [0] * len(tables)
@@ -155,7 +159,7 @@ class Run:
         return float(np.ldexp(float(sum(sums)), -trainer.log_scale))
 
     def drop_rare(self, n_pieces: int) -> None:
-        """Remove the pieces with the lowest expectation, but keep at least `n_pieces`."""
+        """Remove the pieces with low expected counts, but keep at least `n_pieces`."""
         rare = self.expected < MIN_EXPECTED
         rare[: self.n_characters] = False
         missing = n_pieces - int(np.count_nonzero(~rare))
@@ -166,12 +170,12 @@ class Run:
             self.keep(~rare)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
-        """Leave out the other pieces."""
+        """Remove all other pieces."""
         self.trainer.keep(kept.astype(np.uint8))
         self.expected = self.expected[kept]
 
     def maximize(self) -> None:
-        """Set probabilities from the expectations: by digamma, as with a flat Dirichlet prior, or by counts."""
+        """Set probabilities from expected counts: with digamma (a flat Dirichlet prior), or from the counts."""
         by = self.rounds.m_step
         counts = np.maximum(self.expected, FLOOR[by])
         total = counts.sum(keepdims=True)
@@ -179,7 +183,10 @@ class Run:
         self.trainer.set(np.minimum(np.exp(self.scores), 1.0))
 
     def prune(self, size: int) -> list[str]:
-        """Remove the pieces that cost the least, down to `size`; return some that cost the most of these."""
+        """Remove the pieces with the lowest loss, down to `size`.
+
+        Return some of the removed ones with the highest loss.
+        """
         trainer, n = self.trainer, len(self.trainer)
         counts = np.maximum(self.expected, FLOOR["counts"])
         losses = np.empty(n)
@@ -194,14 +201,14 @@ class Run:
         order = np.argsort(-losses, kind="stable")
         kept = np.zeros(n, dtype=np.bool_)
         kept[order[:size]] = True
-        # Those that nobody asks for now may be told of when the training goes on.
+        # They are kept even without `explain`, because a resumed training may report them.
         examples = order[size : size + EXAMPLES].tolist()
         pieces = trainer.pieces(examples)
         self.keep(kept)
         return pieces
 
     def tell(self, number: int, size: int, log_likelihood: float, pruned: list[str]) -> None:
-        """Keep what a round was, and call `explain` with it."""
+        """Record a round, and call `explain` with it."""
         tokens = float(self.expected.sum())
         self.told.append(Round(number, size, len(self.trainer), log_likelihood, tokens, tuple(pruned)))
         if self.rounds.explain is not None:
@@ -216,7 +223,7 @@ class Run:
 
 
 def in_turn(threads: int, n: int, work: Callable[[int, int], None]) -> None:
-    """Call work(worker, part) for each of n parts, in so many threads; the first error ends all and is raised."""
+    """Call work(worker, part) for each of n parts in several threads; the first error stops all and is raised."""
     parts = iter(range(n))
     lock, errors = threading.Lock(), list[BaseException]()
 

@@ -29,17 +29,17 @@ SPLITS: dict[str, Any] = {"punctuation": Bert, "whitespace": WhitespaceSplit}
 
 
 def most_frequent(counts: WordCounts, special_tokens: Sequence[str], size: int, minimum: int) -> Vocab:
-    """Return the special tokens and the words that occur most, `size` in all; of words as frequent the lesser text."""
+    """Return the special tokens and the most frequent words, `size` in all; ties go to the smaller text."""
     tokens = [token.encode() for token in special_tokens]
     special = set(tokens)
-    # Items are sorted by their bytes, and so by code points; sorting keeps that order among equals.
+    # Items are sorted by their bytes, which is the order of code points; stable sorting keeps it among equal counts.
     by_count = sorted(counts.items(), key=lambda item: -item[1])
     words = [word for word, count in by_count if count >= minimum and word not in special]
     return Vocab.from_list(tokens + words[: size - len(tokens)])
 
 
 def check_sizes(sizes: Sequence[int], given: object, n_special: int) -> None:
-    """Raise OptionError for sizes that have no room for a word, or that no vocabulary has."""
+    """Raise OptionError for sizes without room for a word, or above the maximum."""
     if not sizes or min(sizes) <= n_special or max(sizes) > MAX_ID + 1:
         raise OptionError(
             f"vocab_size is {given}; it must be at least {n_special + 1}, for {n_special} special tokens and one more, "
@@ -53,8 +53,8 @@ class WordTraining:
 
     `pattern` is "punctuation" (splits at white space, and each punctuation character is a word), "whitespace", or a
     pattern that matches the words; decoding joins words with spaces. The published patterns (gpt2, cl100k, …) match all
-    text, and then words are joined without spaces. Ids: special tokens, then the most frequent words, with a count of
-    at least `min_frequency`, ties to the lesser text, as in tokenizers' WordLevelTrainer.
+    text, so words are joined without spaces. Ids: special tokens, then the most frequent words with a count of at least
+    `min_frequency`; ties go to the smaller text, as in tokenizers' WordLevelTrainer.
     """
 
     pattern: str | None = "punctuation"
@@ -72,10 +72,10 @@ class WordTraining:
         self.check_words()
 
     def check_words(self) -> None:
-        """Check the options that say what a word is, and how often it occurs."""
+        """Check the options that define words and their minimum count."""
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         flag("lowercase", self.lowercase)
-        self.pretokenizer()  # PatternError comes before anything is read
+        self.pretokenizer()  # an invalid pattern is an error before anything is read
 
     def pretokenizer(self) -> Any:
         """Return the pretokenizer."""
@@ -87,13 +87,13 @@ class WordTraining:
 
     @property
     def keeps_spaces(self) -> bool:
-        """Whether white space is part of the words, so that these are joined as they are."""
+        """Whether white space is part of the words, so that they are joined without spaces."""
         if self.pattern is None or self.pattern in SPLITS:
             return False
         return patterns.resolve(self.pattern) in patterns.NAMES.values()
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes without room for a word; `given` is what the user wrote."""
+        """Raise OptionError for sizes without room for a word; `given` is the user's argument."""
         check_sizes(sizes, given, len(self.special_tokens))
 
     def counter(self) -> Counter:
@@ -102,14 +102,14 @@ class WordTraining:
         return by(Lowercase() if self.lowercase else None, self.pretokenizer())
 
     def counting(self) -> dict[str, object]:
-        """Return what says which words are counted."""
+        """Return the definition of words."""
         pattern = self.pattern if self.pattern in SPLITS else patterns.resolve(self.pattern)
         return {"words": "whole", "pattern": pattern, "lowercase": self.lowercase}
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
-        """Take the words that occur most, and return a definition of each size."""
+        """Keep the most frequent words, and return a definition of each size."""
         return [
             Definition(
                 vocab=most_frequent(counts, self.special_tokens, size, self.min_frequency),
@@ -127,8 +127,8 @@ class WordTraining:
 class CharacterTraining:
     """The options of a vocabulary of characters (code points), or of bytes.
 
-    Ids of characters are given as those of words are (`WordTraining`). Of bytes all 256 are tokens, whatever the
-    corpus has, in the order of byte-level BPE; they need no unknown token, and are not counted.
+    Ids of characters are assigned as those of words (see `WordTraining`). With bytes, all 256 are tokens, independent
+    of the corpus, in the order of byte-level BPE; they need no unknown token and no counting.
     """
 
     level: str = "characters"
@@ -157,7 +157,7 @@ class CharacterTraining:
         object.__setattr__(self, "min_frequency", integer("min_frequency", minimum, minimum=0))
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes without room for a character, or for all bytes; `given` is what was asked."""
+        """Raise OptionError for sizes without room for a character or all bytes; `given` is the user's argument."""
         n_special = len(self.special_tokens or ())
         if self.level == "characters":
             check_sizes(sizes, given, n_special)
@@ -168,17 +168,17 @@ class CharacterTraining:
             )
 
     def counter(self) -> Counter | None:
-        """Return what counts the characters of a corpus; nothing has to count bytes."""
+        """Return the counter of characters, None for bytes."""
         return by_components(None, FixedLength(1)) if self.level == "characters" else None
 
     def counting(self) -> dict[str, object] | None:
-        """Return what says what is counted; None for bytes."""
+        """Return the definition of what is counted; None for bytes."""
         return {"words": "characters"} if self.level == "characters" else None
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
     ) -> list[Definition]:
-        """Take the characters that occur most, or all bytes, and return a definition of each size."""
+        """Keep the most frequent characters, or all bytes, and return a definition of each size."""
         special = {token: id_ for id_, token in enumerate(self.special_tokens or ())}
         if self.level == "bytes":
             made = Definition(

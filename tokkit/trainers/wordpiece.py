@@ -1,4 +1,4 @@
-"""Trains WordPiece: merges by frequency, by the gain in likelihood, or by mutual information."""
+"""Trains WordPiece: merges by frequency, by gain in likelihood, or by pointwise mutual information."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SCORES = ("frequency", "likelihood", "pmi")
 MAX_COUNT = (1 << 63) - 1
 SCORED_MEMORY_A_BYTE = 24
-"""Bytes that a byte of a distinct word takes by the scores: a cell, and two places of pairs. By frequency as in BPE."""
+"""Bytes of memory per byte of a distinct word with scores: a cell, and two positions of pairs. By frequency: as BPE."""
 
 logger = logging.getLogger("tokkit")
 
@@ -39,15 +39,16 @@ logger = logging.getLogger("tokkit")
 class WordPieceTraining(Resumable):
     """The options of WordPiece, and its training.
 
-    Ids: special tokens; the characters, by code point; with the prefix, the characters that occur inside words, first
-    those at most places of distinct words, ties by code point; then tokens in the order of their merges. If there are
-    more characters than `limit_alphabet` (None: no limit), the most frequent are kept, ties to smaller code points, and
-    those of `initial_alphabet` always; other characters are removed from their words, as in tokenizers.
+    Ids: special tokens; the characters, by code point; with the prefix, the characters that occur inside words, sorted
+    by their number of positions in distinct words (most first), then by code point; then tokens in the order of their
+    merges. If there are more characters than `limit_alphabet` (None: no limit), the most frequent ones are kept (ties
+    go to smaller code points), and `initial_alphabet` always; other characters are removed from words, as in
+    tokenizers.
 
     `score` says which pair (x, y) is merged next; n is count(xy), N the number of all tokens:
 
-    - "frequency": the greatest n, ties to the smaller (left id, right id), as in tokenizers' trainer; but there the
-      ids of characters with the prefix depend on a random walk over the words, here they are those of a likely walk.
+    - "frequency": the highest n, ties go to the smaller (left id, right id), as in tokenizers' trainer; but there, the
+    ids of characters with the prefix depend on a random order of the words; here they are fixed.
     - "likelihood": the greatest gain in log-likelihood of the corpus (Schuster and Nakajima 2012), by a unigram model
       of the tokens. With the most likely probabilities, p(t) = count(t) / N, the corpus has the log-likelihood
       Σ count(t)·log(count(t) / N) = Σ h(count(t)) - h(N), where h(m) = m·log m. The merge makes n of xy, takes n from
@@ -99,7 +100,7 @@ class WordPieceTraining(Resumable):
         object.__setattr__(self, "special_tokens", tuple(tokens))
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         object.__setattr__(self, "initial_alphabet", tuple(alphabet))
-        self.model()  # which checks what is its own
+        self.model()  # checks the model's own options
 
     def model(self) -> WordPiece:
         """Return the model that is trained for."""
@@ -116,7 +117,7 @@ class WordPieceTraining(Resumable):
         )
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
-        """Raise OptionError for sizes that no corpus could give; `given` is what the user wrote."""
+        """Raise OptionError for impossible sizes; `given` is the user's argument."""
         minimum = len(self.special_tokens) + 1
         if not sizes or min(sizes) < minimum or max(sizes) >= 1 << 31:
             raise OptionError(
@@ -129,7 +130,7 @@ class WordPieceTraining(Resumable):
         return by_words(self.normalizer(), Pretokenizer(), longest=MAX_WORD_BYTES)
 
     def counting(self) -> dict[str, object]:
-        """Return what says which words are counted."""
+        """Return the definition of words."""
         strips = self.lowercase if self.strip_accents is None else self.strip_accents
         options = {"lowercase": self.lowercase, "strip_accents": strips}
         return {"words": "of BERT", **options, "handle_chinese_chars": self.handle_chinese_chars}
@@ -144,9 +145,7 @@ class WordPieceTraining(Resumable):
         if self.explain is not None:
             self._explain(trainer, Vocab(blob, offsets))
         if (reached := trainer.n_ids) < max(sizes):
-            logger.warning(
-                "the corpus yields %d tokens, fewer than the vocab_size of %d asked for", reached, max(sizes)
-            )
+            logger.warning("the corpus yields only %d tokens, fewer than the vocab_size of %d", reached, max(sizes))
         special = {token: id_ for id_, token in enumerate(self.special_tokens)}
         template = None
         if "[CLS]" in special and "[SEP]" in special:
@@ -183,7 +182,7 @@ class WordPieceTraining(Resumable):
         return tokens, Spelling(spelt, self.prefix.encode())
 
     def _run(self, counts: WordCounts, sizes: Sequence[int], report: Reporter) -> BPETrainer | WordPieceTrainer:
-        """Return the trainer at the end, of the words or of the state."""
+        """Return the finished trainer, from the words or from the state."""
         state = self.state_file()
         try:
             if state is not None and state.resumes:
@@ -203,12 +202,12 @@ class WordPieceTraining(Resumable):
     def _trainer(
         self, counts: WordCounts | None, tokens: list[tuple[bytes, int]], spelling: Spelling, sizes: Sequence[int]
     ) -> BPETrainer | WordPieceTrainer:
-        """Return the trainer of the words, or without words an empty one."""
+        """Return a trainer for the words, or an empty one without words."""
         if min(sizes) < len(tokens):
             raise OptionError(
                 f"vocab_size is {min(sizes)}; this corpus needs at least {len(tokens)}: {len(self.special_tokens)} "
-                f"special tokens, and its characters with and without {self.prefix!r}, which a smaller limit_alphabet "
-                "would make fewer"
+                f"special tokens, and its characters with and without {self.prefix!r}; a smaller limit_alphabet "
+                "reduces these"
             )
         minimum = min(self.min_frequency, MAX_COUNT)
         by_frequency = self.score == "frequency"
@@ -237,7 +236,7 @@ class WordPieceTraining(Resumable):
 
 
 def _tokens(kept: Any) -> list[tuple[bytes, int]]:
-    """Return the first tokens, each with the number of its symbols, as a state has them."""
+    """Return the initial tokens, each with its number of symbols, from a state."""
     return [(token.encode(), width) for token, width in kept]
 
 
@@ -249,7 +248,7 @@ def gain(count: int, left_count: int, right_count: int, total: int, same: bool) 
     """
 
     def lost(tokens: int, merged: int) -> float:
-        """Of m·log(m) with m tokens, the part that their logarithm alone does not lose by the merge."""
+        """Return the part of the change of m·log(m) that log(m) of the other terms does not cancel."""
         return (tokens - merged) * math.log1p(-merged / tokens) if tokens > merged else 0.0
 
     if same:
