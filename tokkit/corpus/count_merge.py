@@ -108,7 +108,7 @@ class OfFiles:
 
 
 def write(path: str, header: Header, blocks: Blocks, threads: int = 1, target: str | None = None) -> Totals:
-    """Write a new file of counts; up to so many threads compress. The error of a full disk names `target`."""
+    """Write a new file of counts; up to `threads` threads compress it. The error of a full disk names `target`."""
     try:
         with open(path, "xb") as file:
             writer = CountsWriter(file, header)

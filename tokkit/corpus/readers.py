@@ -228,12 +228,10 @@ def read_errors(name: str) -> Iterator[None]:
     try:
         yield
     except EOFError:
-        raise CorpusError(f"{name} ends early: the compressed file was cut") from None
+        raise CorpusError(f"{name} ends early: the compressed file is truncated") from None
     except (MemoryError, CorpusError, OptionError):
         raise
-    except (
-        Exception
-    ) as error:  # zlib.error and lzma.LZMAError have no other common base class, and naming them needs imports
+    except Exception as error:  # zlib.error and lzma.LZMAError have no other common base, and are not imported here
         raise CorpusError(f"{name} cannot be read: {error}") from None
 
 
