@@ -1,4 +1,4 @@
-"""Temporary names for files that are being written, and removal of files that killed writers left behind.
+"""Temporary names for files that are being written, and removal of files that killed writers did not remove.
 
 A name identifies the target file and the writer: the place (host, boot and process namespace), the process id, and the
 start time of the process, because process ids are reused. The next writer of the same file removes leftovers, but only
@@ -33,7 +33,7 @@ def new(target: str, job: str | None = None) -> str:
 
 
 def clear(target: str) -> None:
-    """Remove files that terminated writers of `target` left behind."""
+    """Remove files of terminated writers of `target`."""
     place, key, folder = _place(), _key(target), os.path.dirname(target)
     if place == NOWHERE:
         return
