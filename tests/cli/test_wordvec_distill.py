@@ -57,7 +57,7 @@ def test_nothing_is_overwritten_unless_asked_and_an_encoder_never(run: Run, enco
     other = model_folders.write(Path("other"))
     over = run("wordvec", "distill", encoder, "-o", other, "--force")
     assert over.exit_code == 1
-    assert "holds another kind of model; name a new folder" in over.stderr
+    assert "contains another kind of model; give a new folder" in over.stderr
     assert pipeline.load(other).n_layers == 2
 
 

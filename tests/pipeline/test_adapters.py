@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"no tensor 'model.layers.9.mlp.weight'; the adapter is for another one"):
         pipeline.load(base, adapter=adapters.write(tmp_path / "b", rank=2, modules={"model.layers.9.mlp": (8, 8)}))
     for name, config, message in (
-        ("c", {"peft_type": "IA3"}, "peft_type is 'IA3'; LORA is read"),
+        ("c", {"peft_type": "IA3"}, "peft_type is 'IA3'; it must be LORA"),
         ("d", {"use_dora": True}, "use_dora: True is not supported"),
         ("e", {"r": 3}, r"A must be \(3, in\) and B \(out, 3\)"),
     ):
@@ -85,7 +85,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
             read_adapter(adapters.write(tmp_path / name, rank=2, **config))
     whole = read_adapter(adapters.write(tmp_path / "f", rank=2, use_rslora=True))
     assert whole.scale == pytest.approx(4 / 2**0.5)
-    with pytest.raises(OptionError, match="lora is for a model that there is"):
+    with pytest.raises(OptionError, match="lora needs a trained model"):
         train_lm(tmp_path / "m", None, lora=LoraOptions(), vocab_size=280)
     with pytest.raises(OptionError, match="the model has none of the targets gate"):
         pipeline.train_pairs(

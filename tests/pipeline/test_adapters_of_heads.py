@@ -104,10 +104,10 @@ def test_adapters_of_masked_models_are_learnt_loaded_and_merged(tmp_path: Path) 
 def test_what_does_not_fit_is_said(tmp_path: Path, base: Path) -> None:
     with pytest.raises(OptionError, match="lora and freeze are given"):
         learn(tmp_path / "m", base, options=FineTuneOptions(freeze=True))
-    with pytest.raises(OptionError, match="lora is for a model that there is; give its folder, model"):
+    with pytest.raises(OptionError, match="lora needs a trained model; give its folder as model"):
         train_masked(tmp_path / "m", lora=LORA)
     headless = model_folders.write(tmp_path / "headless")
-    with pytest.raises(OptionError, match="headless has no head for masked tokens, which lora would leave as it is"):
+    with pytest.raises(OptionError, match="headless has no head for masked tokens, and lora does not train one"):
         train_masked(tmp_path / "m", model=headless, lora=LORA)
 
 

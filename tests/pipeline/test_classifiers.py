@@ -106,7 +106,7 @@ def test_the_longer_text_of_a_pair_is_truncated_first(tmp_path: Path, caplog: py
         assert model.predict(("the river bank", "money " * 99)) == pytest.approx(expected, abs=1e-6)
         model.predict(("the " * 99, ""))
     assert [record.message for record in caplog.records] == [
-        "a text has 105 tokens; the model reads 20 of a text, and what follows is left out (said once)"
+        "a text has 105 tokens; the model reads only the first 20 (this warning is shown once)"
     ]
 
 
@@ -203,7 +203,9 @@ def test_a_head_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     named = {"architectures": ["BertForSequenceClassification"]}
     with pytest.raises(FormatError, match=r"the tensor 'bert\.pooler\.dense\.weight' is missing"):
         pipeline.load(write(tmp_path / "a", BERT | named))
-    with pytest.raises(FormatError, match=r"id2label is .*; the tensor 'classifier\.weight' has rows for 2 labels"):
+    with pytest.raises(
+        FormatError, match=r"id2label is .*; it must have 2 labels from 0, the rows of the tensor 'classifier\.weight'"
+    ):
         pipeline.load(classifier(tmp_path / "b", ["no", "yes"], config={"id2label": {"0": "no"}}))
     with pytest.raises(FormatError, match=r"the activation of scores 'torch\.nn\.GELU' is not supported; identity, "):
         pipeline.load(
@@ -213,7 +215,7 @@ def test_a_head_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     tensors = {name: tensor.float32() for name, tensor in read_safetensors(folder / "model.safetensors").items()}
     write_safetensors(folder / "model.safetensors", tensors | {"classifier.bias": np.array([np.nan], np.float32)},
                       overwrite=True)  # fmt: skip
-    with pytest.raises(FormatError, match="logits are not numbers but NaN"):
+    with pytest.raises(FormatError, match="logits of the model are NaN"):
         pipeline.load(folder).predict(PAIRS)
 
 
@@ -250,7 +252,7 @@ def test_words_may_be_given_as_such(tmp_path: Path) -> None:
         (one["entity"], one["score"]) for one in model.predict(text)
     ]
     assert model.predict([words, ["the"]], pretokenized=True)[0] == found
-    for texts, said in (("the cat", "a pretokenized text is str"), ([["the"], "cat"], "hold words beside lists")):
+    for texts, said in (("the cat", "a pretokenized text is str"), ([["the"], "cat"], "contains both words and lists")):
         with pytest.raises(TypeError, match=said):
             model.predict(texts, pretokenized=True)
     with pytest.raises(TypeError, match="a word is int"):

@@ -84,7 +84,7 @@ def test_grammars_compiled_before_are_taken_too(model: Any) -> None:
     ("options", "message"),
     [
         ({"regex": "a", "choices": ["b"]}, "choices and regex each set the form of the text"),
-        ({"grammar": "a"}, "grammar is 'a'; it must be one of tokkit.grammars"),
+        ({"grammar": "a"}, "grammar is 'a'; it must be a grammar of tokkit.grammars"),
         ({"grammar": Regex("a").compile(tokkit.train(iter(["ab"]), vocab_size=257))}, "for another tokenizer"),
         ({"regex": "("}, "unbalanced"),
         ({"schema": {"type": "integer", "minimum": 2, "maximum": 1}}, "no text satisfies the schema at #"),

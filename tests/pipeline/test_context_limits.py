@@ -74,9 +74,9 @@ def test_memory_is_said_as_it_is_taken(model: Any) -> None:
 def test_what_there_is_no_memory_for_is_not_begun(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "available", lambda: 20 << 10)
     monkeypatch.setattr(memory, "SMALL", 0)
-    with pytest.raises(OptionError, match=r"the weights take .* of memory at float32, and 20.0 KiB are available"):
+    with pytest.raises(OptionError, match=r"the weights need .* of memory at float32, but 20.0 KiB are available"):
         pipeline.load(model.folder)
-    with pytest.raises(OptionError, match=r"cache of 3 texts of 5\d tokens takes .*, and 20.0 KiB are available"):
+    with pytest.raises(OptionError, match=r"cache of 3 texts of 5\d tokens needs .*, but 20.0 KiB are available"):
         model.generate_all(["the cat"], n=3, max_new_tokens=50)
     assert model.generate("the cat", max_new_tokens=5)
     monkeypatch.setattr(memory, "available", lambda: None)

@@ -71,7 +71,7 @@ def test_a_document_that_is_too_long_loses_its_end(model: TextGenerator, caplog:
         found = ranker.predict([("far", long), ("far", long)], activation_fn="identity")
     assert found == pytest.approx([margin(model, long, room=64 - 3)] * 2, abs=1e-4)
     (record,) = caplog.records
-    assert "the model reads 61 of it, and what follows is left out (said once)" in record.message
+    assert "the model reads only 61, and the end of the document is cut (this warning is shown once)" in record.message
 
 
 def test_what_cannot_be_asked_is_refused(model: TextGenerator) -> None:

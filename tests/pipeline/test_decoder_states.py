@@ -61,7 +61,7 @@ def test_the_lens_ends_with_the_next_tokens(model: Any) -> None:
 
 @pytest.mark.parametrize("layers", [[], [2], [-1]])
 def test_a_layer_that_there_is_not_is_refused(model: Any, layers: list[int]) -> None:
-    with pytest.raises(OptionError, match="this model has 0 to 1"):
+    with pytest.raises(OptionError, match="this model has layers 0 to 1"):
         model.attention("the cat", layers=layers)
 
 

@@ -159,7 +159,7 @@ def test_rows_are_read_from_files_and_python(tmp_path: Path) -> None:
     assert read_rows(iter(wanted)) == wanted
     (tmp_path / "c.jsonl").write_text('{"label": 3, "text": "one"}\n["two", "x"]\n')
     assert read_labelled(tmp_path / "c.jsonl") == (["one", "two"], ["3", "x"])
-    for line, message in (("{", "line 1 is not JSON"), ('"a"', "line 1 is no row of texts"), ("[1, 2]", "no row")):
+    for line, message in (("{", "line 1 is not JSON"), ('"a"', "line 1 is not a row of texts"), ("[1, 2]", "no row")):
         (tmp_path / "bad.jsonl").write_text(line)
         with pytest.raises(CorpusError, match=message):
             read_rows(tmp_path / "bad.jsonl")
@@ -182,7 +182,7 @@ def test_batches_have_each_row_once_and_no_text_twice() -> None:
     assert sorted(np.concatenate([plain(i) for i in range(6)])) == list(range(30))
     assert not np.array_equal(plain(7), plain(1))
     assert np.array_equal(plain(1), Batches(np.arange(30), 5, 1)(1))
-    with pytest.raises(CorpusError, match="no batch of 5 rows without a text twice"):
+    with pytest.raises(CorpusError, match="no batch of 5 without a repeated text"):
         Batches(np.arange(9), 5, 1, [frozenset({"same"})] * 9)(0)
 
 
@@ -190,15 +190,17 @@ def test_what_cannot_be_learnt_is_said(tmp_path: Path, base: Path) -> None:
     def run(rows: Any = PAIRS, **more: Any) -> None:
         pipeline.train_pairs(rows, tmp_path / "m", **{"model": base, "options": SMALL} | more)
 
-    with pytest.raises(CorpusError, match="there are 3 rows; a batch of 4 needs 5 at least, 1 of them to evaluate on"):
+    with pytest.raises(CorpusError, match="there are 3 rows; a batch of 4 needs at least 5, 1 of them for evaluation"):
         run(PAIRS[:3])
-    with pytest.raises(OptionError, match="a model of type 'mpnet' is not fine-tuned here; those of bert, roberta"):
+    with pytest.raises(
+        OptionError, match="a model of type 'mpnet' cannot be fine-tuned; these types can: bert, roberta"
+    ):
         run(model=model_folders.write(tmp_path / "x", model_folders.BERT | {"model_type": "mpnet"}, tensors={}))
     with pytest.raises(OptionError, match="max_length is 21; the model reads 1 to 20 tokens"):
         run(options=FineTuneOptions(batch=4, max_length=21))
     with pytest.raises(FileNotFoundError, match="no such folder"):
         run(model=tmp_path / "none")
-    with pytest.raises(CorpusError, match="with 1 labels; two labels are needed"):
+    with pytest.raises(CorpusError, match="have 1 different labels; at least two are needed"):
         pipeline.train_classifier([("a", "x"), ("b", "x")], tmp_path / "m", model=base)
     broken = weights_of(base)
     del broken["bert.encoder.layer.1.output.dense.bias"]

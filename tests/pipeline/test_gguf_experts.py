@@ -72,5 +72,5 @@ def test_memory_that_is_short_is_said_before_it_is_taken(
 ) -> None:
     (tmp_path / "m.gguf").write_bytes(gguf_models.model("qwen2moe", KEYS, tensors()))
     monkeypatch.setattr(memory, "available", lambda: 20 << 10)
-    with pytest.raises(OptionError, match=r"m\.gguf: the weights take .* of memory .*, and 20.0 KiB are available"):
+    with pytest.raises(OptionError, match=r"m\.gguf: the weights need .* of memory .*, but 20.0 KiB are available"):
         pipeline.load(tmp_path / "m.gguf", precision=precision)

@@ -144,9 +144,9 @@ def test_what_cannot_be_learnt_is_said(tmp_path: Path, tokenizer: tokkit.Tokeniz
         train(tmp_path / "m", tokenizer, options=LMOptions(context=900))
     with pytest.raises(OptionError, match="config is 'llama-7b'; it must be one of llama-1m"):
         train(tmp_path / "m", tokenizer, config="llama-7b")
-    with pytest.raises(OptionError, match="model_type 'qwen2'; new models are one of llama, gpt2"):
+    with pytest.raises(OptionError, match="model_type 'qwen2'; a new model must be one of llama, gpt2"):
         train(tmp_path / "m", tokenizer, config=SHAPES["llama"] | {"model_type": "qwen2"})
-    with pytest.raises(OptionError, match="which accumulate, 3, does not divide"):
+    with pytest.raises(OptionError, match="it must be a multiple of accumulate, 3"):
         LMOptions(batch=8, accumulate=3)
     assert not (tmp_path / "m").exists()
     with pytest.raises(TrainingError, match=r"learning rate, 30, is too high|not finite"):

@@ -120,7 +120,10 @@ def test_poolings_are_joined_side_by_side(tmp_path: Path) -> None:
 
 
 CHANGED: list[tuple[dict[str, Any], str]] = [
-    ({"model_type": "opt"}, "model_type: 'opt' is not supported; models of these types are: bert, roberta"),
+    (
+        {"model_type": "opt"},
+        "model_type: 'opt' is not supported; it must be one of these types of models: bert, roberta",
+    ),
     ({"model_type": None}, "model_type: None is not supported"),
     ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; gelu"),
     ({"hidden_size": 17}, "dim 17 is not a multiple of 2 heads"),
@@ -130,11 +133,11 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
         {"num_hidden_layers": 3},
         r"'bert.encoder.layer.2.attention.self.query.weight' is missing; .* shape is \(16, 16\)",
     ),
-    ({"num_hidden_layers": 1}, r"'bert.encoder.layer.1.* of shape .* is none of this encoder, .* has 1 layers"),
-    ({"vocab_size": 41}, r"word_embeddings.weight' has shape \(40, 16\); by config.json it is \(41, 16\)"),
-    ({"intermediate_size": 25}, r"has shape \(24, 16\); by config.json it is \(25, 16\)"),
+    ({"num_hidden_layers": 1}, r"'bert.encoder.layer.1.* of shape .* does not belong to this encoder, .* has 1 layers"),
+    ({"vocab_size": 41}, r"word_embeddings.weight' has shape \(40, 16\); config.json requires \(41, 16\)"),
+    ({"intermediate_size": 25}, r"has shape \(24, 16\); config.json requires \(25, 16\)"),
     ({"max_position_embeddings": 21}, r"position_embeddings.weight' has shape \(20, 16\)"),
-    ({"type_vocab_size": 1}, r"token_type_embeddings.weight' has shape \(2, 16\); by config.json it is \(1, 16\)"),
+    ({"type_vocab_size": 1}, r"token_type_embeddings.weight' has shape \(2, 16\); config.json requires \(1, 16\)"),
     ({"position_embedding_type": "relative_key"}, "position_embedding_type: 'relative_key' is not supported"),
     ({"is_decoder": True}, "is_decoder: True is not supported; False is"),
     ({"layer_norm_eps": -1.0}, "layer_norm_eps is -1.0; it must be at least 0"),
@@ -152,9 +155,9 @@ def test_a_configuration_that_contradicts_the_weights_is_refused(
 def test_tensors_that_are_too_many_or_of_another_type_are_refused(tmp_path: Path) -> None:
     tensors = tensors_of(BERT)
     query = "bert.encoder.layer.0.attention.self.query.weight"
-    with pytest.raises(FormatError, match=r"'bert.adapter.weight' of shape \(3,\) is none of this encoder"):
+    with pytest.raises(FormatError, match=r"'bert.adapter.weight' of shape \(3,\) does not belong to this encoder"):
         pipeline.load(write(tmp_path, tensors=tensors | {"bert.adapter.weight": np.ones(3, dtype=np.float32)}))
-    with pytest.raises(FormatError, match=f"'{query}' is of dtype I8; F32, F16, BF16, F64 are read"):
+    with pytest.raises(FormatError, match=f"'{query}' has dtype I8; it must be one of F32, F16, BF16, F64"):
         pipeline.load(write(tmp_path, tensors=tensors | {query: np.ones((16, 16), dtype=np.int8)}))
     extra = {"bert.pooler.dense.weight": np.ones((16, 16), dtype=np.float32), "cls.predictions.bias": np.ones(40)}
     assert pipeline.load(write(tmp_path, tensors=tensors | extra)).dimension == 16
@@ -187,7 +190,7 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(FormatError, match="there is no config"):
         pipeline.load(tmp_path)
     folder = write(tmp_path / "model")
-    with pytest.raises(FormatError, match="a file, where the folder of a model is needed"):
+    with pytest.raises(FormatError, match="this is a file; it must be the folder of a model"):
         pipeline.load(folder / "config.json")
     with pytest.raises(OptionError, match="precision is 'fp16'; it must be one of fp32, bf16, int8"):
         pipeline.load(folder, precision="fp16")
@@ -210,7 +213,7 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest
 
 BROKEN = [
     (modules("Transformer", "Pooling", "LSTM"), POOLING, "the module LSTM is not supported; Transformer, Pooling"),
-    (modules("Pooling", "Transformer"), POOLING, "they begin with the Transformer"),
+    (modules("Pooling", "Transformer"), POOLING, "they must begin with Transformer"),
     (modules("Transformer", "Normalize", "Pooling"), POOLING, "Normalize is before another module"),
     (modules("Transformer", "Pooling"), {"pooling_mode_attention": True}, "the pooling pooling_mode_attention is not"),
     (modules("Transformer", "Pooling"), {"pooling_mode": "median"}, "the pooling median is not supported; cls, max"),
@@ -262,7 +265,7 @@ def test_what_is_asked_of_the_inside_must_be_there(tmp_path: Path) -> None:
     assert weights.shape == (2, 2, 5, 5)
     np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
     assert np.array_equal(model.attention("the cat sat", layers=[1])[1], weights[1:])
-    with pytest.raises(OptionError, match="there is no layer 2; this model has 0 to 1"):
+    with pytest.raises(OptionError, match="there is no layer 2; this model has layers 0 to 1"):
         model.attention("the cat", layers=[2])
     with pytest.raises(OptionError, match="layers is empty; name at least one"):
         model.attention("the cat", layers=[])
@@ -305,14 +308,14 @@ def test_a_dense_layer_fits_what_comes_in_and_is_of_the_fingerprint(tmp_path: Pa
     assert pipeline.load(one).fingerprint() != pipeline.load(two).fingerprint()
     unsaid = pipeline.load(dense(tmp_path / "c", weight, {"pooling_mode_cls_token": True}))
     assert np.array_equal(unsaid.encode(["the cat"]), pipeline.load(one).encode(["the cat"]))
-    with pytest.raises(FormatError, match=r"its modules are for vectors of 8, and .* of 16 give 16"):
+    with pytest.raises(FormatError, match=r"its modules need vectors of 8 columns, but pooling .* of 16 gives 16"):
         pipeline.load(dense(tmp_path / "d", weight[:, :8], {}))
-    with pytest.raises(FormatError, match=r"projection: linear.weight is of dtype I32; F32, F16"):
+    with pytest.raises(FormatError, match=r"projection: linear.weight has dtype I32; it must be one of F32, F16"):
         pipeline.load(dense(tmp_path / "e", weight.astype(np.int32), POOLING))
 
 
 def test_sizes_beyond_any_model_are_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="num_hidden_layers: 1000000000 is too many; 1024 are the most"):
+    with pytest.raises(FormatError, match="num_hidden_layers: 1000000000 is too large; the maximum is 1024"):
         pipeline.load(write(tmp_path / "a", BERT | {"num_hidden_layers": 10**9}, {"x": np.zeros(1)}))
     with pytest.raises(FormatError, match="max_position_embeddings: 20 leaves no position after pad_token_id"):
         pipeline.load(write(tmp_path / "b", BERT | {"model_type": "roberta", "pad_token_id": 30}, {"x": np.zeros(1)}))

@@ -73,7 +73,7 @@ def test_what_cannot_be_learnt_is_said(tmp_path: Path) -> None:
         train(tmp_path / "m", tokenizer=tokkit.train(iter(TEXTS), vocab_size=280))
     with pytest.raises(OptionError, match="config is 'bert-7b'; it must be one of bert-1m"):
         train(tmp_path / "m", config="bert-7b")
-    with pytest.raises(OptionError, match="model_type 'roberta'; new encoders are of bert"):
+    with pytest.raises(OptionError, match="model_type 'roberta'; a new encoder must be of type bert"):
         train(tmp_path / "m", config=TINY | {"model_type": "roberta"})
     with pytest.raises(OptionError, match="positions for 12 tokens"):
         train(tmp_path / "m", config=TINY | {"max_position_embeddings": 12})
@@ -84,6 +84,6 @@ def test_what_cannot_be_learnt_is_said(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "config.json").write_text('{"model_type": "llama"}')
     tokenizer = tokkit.load(model_folders.write(tmp_path / "t"))
-    with pytest.raises(OptionError, match="'llama' does not learn masked tokens"):
+    with pytest.raises(OptionError, match="'llama' cannot be trained on masked tokens"):
         train(tmp_path / "m", model=tmp_path / "x", tokenizer=tokenizer)
     assert not (tmp_path / "m").exists()

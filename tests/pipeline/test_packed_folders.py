@@ -122,7 +122,7 @@ def change(to: Path, **entries: Any) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"layout": 2, "tokkit": "9.8"}, r"layout has the number 2, of tokkit 9\.8; tokkit .* reads layout 1"),
+        ({"layout": 2, "tokkit": "9.8"}, r"layout is 2, of tokkit 9\.8; tokkit .* reads layout 1"),
         ({"format": "other"}, "format is 'other'"),
         ({"precision": "int2"}, "precision is 'int2'"),
         ({"matrices": {}}, "there is no tensor|missing|no 'layers"),

@@ -143,7 +143,7 @@ def test_files_of_other_models_are_refused_by_name(model: Any, tmp_path: Path) -
     ):
         with pytest.raises(FormatError, match=f"kept.safetensors: the keys are {message}"):
             PromptCache.load(path, pipeline.load(other))  # type: ignore[arg-type]
-    with pytest.raises(FormatError, match="precision or weights are others"):
+    with pytest.raises(FormatError, match="precision or weights differ"):
         PromptCache.load(path, pipeline.load(model.folder, precision="int8"))  # type: ignore[arg-type]
     with pytest.raises(FormatError, match="of type 'float32'; the model was loaded with cache='int8'"):
         PromptCache.load(path, model.with_cache("int8"))

@@ -175,7 +175,7 @@ def test_tensors_of_another_shape_are_named(tmp_path: Path) -> None:
     for name, shape in (("embeddings.position.weight", (20, 15)), ("embeddings.word.weight", (39, 16))):
         wrong = Tensor("F32", shape, np.zeros(shape, np.float32))
         write_safetensors(path, tensors | {name: wrong}, alignment=64)
-        with pytest.raises(FormatError, match=rf"packed\.json: the tensor '{name}' has shape .* by config\.json it is"):
+        with pytest.raises(FormatError, match=rf"packed\.json: the tensor '{name}' has shape .* config\.json requires"):
             pipeline.load(tmp_path / "p")
 
 

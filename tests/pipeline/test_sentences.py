@@ -130,7 +130,7 @@ def test_a_cut_text_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
         model.encode(["one two three four five six seven"])
         model.encode(["one two three four five six seven eight nine"])
     assert [record.getMessage() for record in caplog.records] == [
-        "a text has 9 tokens; the model reads 8 of a text, and what follows is left out (said once)"
+        "a text has 9 tokens; the model reads only the first 8 (this warning is shown once)"
     ]
 
 

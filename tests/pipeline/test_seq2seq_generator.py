@@ -84,7 +84,7 @@ def test_a_target_is_scored_by_its_tokens(model: Any) -> None:
     expected = found[np.arange(len(ids)), ids].sum()
     np.testing.assert_allclose(model.score("the cat", [" sat on", " log"])[0], expected, atol=1e-4)
     assert model.next_tokens("the cat", k=3)[0].probability == pytest.approx(np.exp(found[0]).max(), abs=1e-3)
-    with pytest.raises(OptionError, match="perplexity is of causal models"):
+    with pytest.raises(OptionError, match="perplexity is defined for causal models only"):
         model.token_logprobs(ids)
     with pytest.raises(OptionError, match="the target '' has no tokens"):
         model.score("the cat", [""])
@@ -155,9 +155,9 @@ def _misshaped(tensors: dict[str, np.ndarray]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_missing, r"EncDecAttention\.k\.weight' is missing; by config\.json its shape is \(32, 32\)"),
-        (_extra, r"'encoder\.block\.2\.layer\.0\.layer_norm\.weight' of shape \(32,\) is none of this decoder"),
-        (_misshaped, r"'shared\.weight' has shape \(319, 32\); by config\.json it is \(320, 32\)"),
+        (_missing, r"EncDecAttention\.k\.weight' is missing; config\.json requires it with shape \(32, 32\)"),
+        (_extra, r"'encoder\.block\.2\.layer\.0\.layer_norm\.weight' of shape \(32,\) does not belong to this decoder"),
+        (_misshaped, r"'shared\.weight' has shape \(319, 32\); config\.json requires \(320, 32\)"),
     ],
 )
 def test_tensors_that_do_not_fit_are_named(change: Any, message: str, tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_tensors_that_do_not_fit_are_named(change: Any, message: str, tmp_path: 
     [
         ({"feed_forward_proj": "gated-relu"}, "feed_forward_proj: 'gated-relu' is not supported; relu, gelu"),
         ({"num_layers": 0}, "num_layers is 0"),
-        ({"num_layers": 5000}, "num_layers: 5000 is too many"),
+        ({"num_layers": 5000}, "num_layers: 5000 is too large"),
         ({"d_kv": "8"}, "d_kv"),
         ({"layer_norm_epsilon": 2}, "layer_norm_epsilon is 2"),
         ({"pad_token_id": None}, "decoder_start_token_id: missing"),

@@ -207,8 +207,11 @@ def test_a_pickle_is_the_folder_and_not_the_weights(model: Any) -> None:
         ({"model_type": "gemma2", "use_bidirectional_attention": True}, "use_bidirectional_attention: True"),
         ({"model_type": "gemma3_text", "attn_logit_softcapping": 50.0}, r"attn_logit_softcapping: 50\.0 is not supp"),
         ({"num_hidden_layers": 3}, r"'model.layers.2.*' is missing"),
-        ({"num_hidden_layers": 1}, r"the tensor 'model.layers.1.* is none of this decoder, whose configuration has 1"),
-        ({"intermediate_size": 50}, r"has shape \(48, 32\); by config.json it is \(50, 32\)"),
+        (
+            {"num_hidden_layers": 1},
+            r"the tensor 'model.layers.1.* does not belong to this decoder, whose configuration has 1",
+        ),
+        ({"intermediate_size": 50}, r"has shape \(48, 32\); config.json requires \(50, 32\)"),
         ({"tie_word_embeddings": False}, "'lm_head.weight' is missing"),
         ({"vocab_size": 319}, r"'model.embed_tokens.weight' has shape \(320, 32\)"),
         ({"rms_norm_eps": 2}, "rms_norm_eps is 2"),

@@ -297,7 +297,7 @@ def test_text_that_calls_nothing_is_the_answer(caller: Any) -> None:
 def test_a_template_without_a_place_for_tools_refuses_them(ask: Any) -> None:
     reply = ask("/v1/chat/completions", {"messages": HELLO, "tools": [WEATHER]})
     assert (reply.status, reply.json["error"]["param"]) == (400, "messages")
-    assert "the model's chat template has no place for tools" in reply.json["error"]["message"]
+    assert "the model's chat template does not support tools" in reply.json["error"]["message"]
 
 
 @pytest.fixture

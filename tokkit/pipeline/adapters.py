@@ -1,4 +1,4 @@
-"""Adapters of folders (LoRA) in PEFT's format: read, written, and merged into the weights of their model."""
+"""LoRA adapters in PEFT's format: reads them, writes them, and merges them into the weights of their model."""
 
 from __future__ import annotations
 
@@ -25,44 +25,47 @@ from tokkit.pipeline.copying import copy_files
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 CLASSIFIER = "classifier_config.json"
-"""What the config.json of the model becomes with an adapter of a classifier: labels have no place in PEFT's files."""
+"""The file with the config.json of a classifier trained with an adapter: PEFT's files cannot hold labels."""
 OF_CLASSIFIERS = "SEQ_CLS"
-"""The task_type of adapters whose files have a head for labels."""
+"""The task_type of adapters whose files contain a classification head."""
 PREFIX = "base_model.model."
 ATTACHED = {"attention": "qkvo", "feed_forward": ("gate", "up", "down")}
-"""The parts of a layer, and their matrices in the order of their rows."""
+"""The parts of a layer → their matrices, in the order of the rows."""
 REFUSED: dict[str, tuple[Any, ...]] = {
     "use_dora": (False, None), "rank_pattern": ({}, None), "alpha_pattern": ({}, None), "bias": ("none", None),
     "lora_bias": (False, None), "trainable_token_indices": (None,), "target_parameters": (None, []),
 }  # fmt: skip
-"""Keys of adapter_config.json whose values are checked, each with those that are read."""
+"""Keys of adapter_config.json whose values are checked → the supported values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """An adapter of a folder: module → (A, B), what is added being scale · B A; and tensors that replace others."""
+    """An adapter read from a folder: module → (A, B), which add scale · B A to a weight.
+
+    And tensors that replace others.
+    """
 
     base: str | None
-    """The model that it is for, as its file names it."""
+    """The base model, as the file names it."""
     scale: float
     transposed: bool
     pairs: Mapping[str, tuple[Floats, Floats]]
     replaced: Mapping[str, Tensor]
     config: Mapping[str, Any] | None
-    """What the model's config.json becomes, given as its own; None: it stays."""
+    """The config.json to use for the model instead of the original one; None: the original one."""
 
 
 def is_adapter(folder: Path) -> bool:
-    """Return whether a folder holds an adapter and no model."""
+    """Return whether a folder contains an adapter and no model."""
     return (folder / CONFIG).is_file() and not (folder / "config.json").exists()
 
 
 def read_adapter(folder: str | os.PathLike[str]) -> Adapter:
-    """Read adapter_config.json and adapter_model.safetensors; FormatError names the key or tensor that is not read."""
+    """Read adapter_config.json and adapter_model.safetensors; FormatError names an unsupported key or tensor."""
     folder = Path(folder)
     where, about = files.show(folder / CONFIG), modules.read_json(folder / CONFIG)
     if about.get("peft_type") != "LORA":
-        raise FormatError(f"{where}: peft_type is {brief(about.get('peft_type'))}; LORA is read")
+        raise FormatError(f"{where}: peft_type is {brief(about.get('peft_type'))}; it must be LORA")
     for key, allowed in REFUSED.items():
         if about.get(key) not in allowed:
             raise FormatError(f"{where}: {key}: {brief(about[key])} is not supported; {brief(allowed[0])} is")
@@ -78,7 +81,7 @@ def read_adapter(folder: str | os.PathLike[str]) -> Adapter:
         if not part:
             replaced[name.removeprefix(PREFIX)] = tensor
         elif part not in ("A.weight", "B.weight"):
-            raise FormatError(f"{shown}: the tensor {name!r} is none of a LoRA of linear layers")
+            raise FormatError(f"{shown}: the tensor {name!r} is not part of a LoRA of linear layers")
         else:
             found.setdefault(module, {})[part[0]] = np.array(tensor.float32())
     pairs = {}
@@ -97,7 +100,7 @@ def read_adapter(folder: str | os.PathLike[str]) -> Adapter:
 
 
 def configured(config: Mapping[str, Any], adapter: Adapter) -> dict[str, Any]:
-    """Return the config.json of a model with an adapter: of a classifier, where the adapter has its head."""
+    """Return the config.json of a model with an adapter: that of a classifier if the adapter contains a head."""
     if adapter.config is None:
         return dict(config)
     without = {key: value for key, value in config.items() if key not in ("id2label", "label2id")}
@@ -105,7 +108,7 @@ def configured(config: Mapping[str, Any], adapter: Adapter) -> dict[str, Any]:
 
 
 def merged(tensors: Mapping[str, Tensor], adapter: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """Return the tensors of a model with an adapter of a folder added, as float32; FormatError if it does not fit."""
+    """Return the tensors of a model with an adapter merged, as float32; FormatError if it does not fit the model."""
     found, where = read_adapter(adapter), files.show(Path(adapter) / WEIGHTS)
     if found.config is not None:
         tensors = _as_of_head(tensors, found)
@@ -114,7 +117,7 @@ def merged(tensors: Mapping[str, Tensor], adapter: str | os.PathLike[str]) -> di
         name = _name(f"{module}.weight", tensors, where)
         change = np.float32(found.scale) * (b @ a)
         if found.transposed and tensors[name].shape == change.shape[::-1]:
-            change = np.ascontiguousarray(change.T)  # of GPT-2, whose matrices lie the other way round
+            change = np.ascontiguousarray(change.T)  # GPT-2's matrices are transposed
         if tensors[name].shape != change.shape:
             raise FormatError(f"{where}: {module} changes {change.shape}, and {name!r} has shape {tensors[name].shape}")
         made[name] = Tensor("F32", change.shape, tensors[name].float32() + change)
@@ -124,7 +127,7 @@ def merged(tensors: Mapping[str, Tensor], adapter: str | os.PathLike[str]) -> di
 
 
 def _as_of_head(tensors: Mapping[str, Tensor], adapter: Adapter) -> Mapping[str, Tensor]:
-    """Return the tensors by the names that they have in a model with a head, which begin with the encoder's."""
+    """Return the tensors by their names in a model with a head, which begin with the name of the encoder."""
     for module in adapter.pairs:
         prefix, _, shorter = module.partition(".")
         if f"{module}.weight" not in tensors and f"{shorter}.weight" in tensors:
@@ -133,7 +136,7 @@ def _as_of_head(tensors: Mapping[str, Tensor], adapter: Adapter) -> Mapping[str,
 
 
 def _name(wanted: str, tensors: Mapping[str, Tensor], where: str, missing: str | None = None) -> str:
-    """Return the name of a tensor: files of a model with a head begin all names with the model's, others do not."""
+    """Return the name of a tensor: in files of a model with a head all names begin with the name of the model."""
     shorter = wanted.partition(".")[2]
     for name in (wanted, shorter):
         if name in tensors:
@@ -142,25 +145,25 @@ def _name(wanted: str, tensors: Mapping[str, Tensor], where: str, missing: str |
     if len(longer) == 1:
         return longer[0]
     if missing is None:
-        raise FormatError(f"{where}: the model has no tensor {wanted!r}; the adapter is for another one")
+        raise FormatError(f"{where}: the model has no tensor {wanted!r}; the adapter belongs to another model")
     return missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAdapter:
-    """An adapter that learns: its weights among those of the model, which stay, and what its folder is."""
+    """An adapter in training: its weights are trained among the frozen weights of the model."""
 
     parameters: Parameters
     names: Mapping[str, str]
-    """Our name of a matrix that has an adapter → the model's."""
+    """Our name of a matrix with an adapter → its name in the model's files."""
     options: LoraOptions
     base: str
     task_type: str | None
     transposed: bool
     saved: Mapping[str, str]
-    """Our name → the file's of weights that learn whole: those of a new head."""
+    """Our name → the file's name of weights that are trained in full: those of a new head."""
     config: Mapping[str, Any] | None
-    """As of `Adapter`."""
+    """As in `Adapter`."""
 
     @classmethod
     def of(
@@ -168,7 +171,7 @@ class NewAdapter:
         source: Callable[[str], tuple[str, str]], *, seed: int, base: str | os.PathLike[str], task_type: str | None,
         transposed: bool = False, saved: Mapping[str, str] | None = None, config: Mapping[str, Any] | None = None,
     ) -> NewAdapter:  # fmt: skip
-        """Return one on the targets of `lora`; `source` is as of `places_of`, `base` the folder of the model."""
+        """Return an adapter on the targets of `lora`; `source` is as in `places_of`, `base` the folder of the model."""
         places, names = places_of(shapes, n_layers, lora.targets, source)
         parameters = with_lora(shapes, weights, places, lora, seed=seed, learnt=saved or ())
         return cls(
@@ -178,7 +181,7 @@ class NewAdapter:
 
     def write(self, folder: Path) -> None:
         """Write the adapter as PEFT does."""
-        # What is in PEFT's own `classifier` is saved with it, whole.
+        # PEFT saves a module named `classifier` in full.
         heads = {name.rpartition(".")[0] for name in self.saved.values()}
         heads = {"classifier" if name.startswith("classifier.") else name for name in heads}
         about: dict[str, Any] = {
@@ -204,7 +207,7 @@ class NewAdapter:
 def written(
     folder: Path, adapter: NewAdapter | None, begin: Callable[[], object], write: Callable[[], object]
 ) -> dict[str, Callable[[], object]]:
-    """Return the `begin` and `write` of a training: those of a whole model, or those of an adapter."""
+    """Return the `begin` and `write` of a training: those of the full model, or those of an adapter."""
     if adapter is None:
         return {"begin": begin, "write": write}
     new = adapter
@@ -212,17 +215,17 @@ def written(
 
 
 def stated(lora: LoraOptions | None) -> dict[str, Any]:
-    """Return what a checkpoint says of adapters."""
+    """Return what a checkpoint stores about adapters."""
     return {} if lora is None else {"lora": {**asdict(lora), "targets": list(lora.targets)}}
 
 
 def places_of(
     shapes: Shapes, n_layers: int, targets: Sequence[str], source: Callable[[str], tuple[str, str]]
 ) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return, for adapters on targets: our name → the matrices that it covers, and → the model's name of its matrix.
+    """Return two dicts for adapters on targets: our name → the matrices it covers, and our name → the model's name.
 
-    `source` gives the model's name of a weight of ours, and which part of it that is, "" for all. Where a model has
-    several matrices in one, as GPT-2 has q, k and v, all of them get one adapter. OptionError if it has none of these.
+    `source` maps our name of a weight to the model's name and the part of it, "" for all. Where a model stores several
+    matrices as one, as GPT-2 does with q, k and v, they share one adapter. OptionError if the model has no target.
     """
     places: dict[str, list[str]] = {}
     names: dict[str, str] = {}
@@ -245,7 +248,7 @@ def merge_adapter(
     model: str | os.PathLike[str], adapter: str | os.PathLike[str], output: str | os.PathLike[str], *,
     overwrite: bool = False,
 ) -> None:  # fmt: skip
-    """Write the folder of a model with an adapter in its weights, which any program reads.
+    """Write the folder of a model with an adapter merged into its weights, which any program can read.
 
     FileExistsError for a folder that is not empty unless `overwrite`; FormatError if the adapter is for another model.
     """
@@ -253,8 +256,8 @@ def merge_adapter(
     home, found = modules.read(root).transformer, read_adapter(adapter)
     made = merged(read_model(home), adapter)
     if not overwrite and target.exists() and any(target.iterdir()):
-        raise FileExistsError(17, "the folder is not empty; give another, or overwrite", files.show(target))
-    alone = found.config is not None  # a classifier has no modules after it
+        raise FileExistsError(17, "the folder is not empty; give another folder, or overwrite", files.show(target))
+    alone = found.config is not None  # no modules follow a classifier
     copy_files(home if alone else root, target, alone=alone)
     if alone:
         data = json.dumps(configured(modules.read_json(home / "config.json"), found), indent=1, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Attention weights of a text with its tokens, as models return them and notebooks show them."""
+"""Attention weights of a text with its tokens, as models return them and notebooks display them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tokkit.nn.arrays import Floats
 
 
 class Attention(NamedTuple):
-    """Tokens (T) and the weights (layers, n_heads, T, T) with which they look at one another, a tuple of both.
+    """A tuple of the tokens (T) and the attention weights between them (layers, n_heads, T, T).
 
-    A notebook shows the page of `tokkit.view.attention_html`.
+    A notebook displays it as the page of `tokkit.view.attention_html`.
     """
 
     tokens: list[str]

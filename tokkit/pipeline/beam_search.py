@@ -30,9 +30,9 @@ class Hypothesis:
 
 
 class BeamSearch:
-    """The beams of one text that has not begun: `best` are those that are finished, the best first.
+    """The beams of one new text; `best` are the finished beams, the best first.
 
-    `stopped(ids)` says whether ids end a text for a reason that its `ending` does not have.
+    `stopped(ids)` tells whether ids end a text for a reason that is not part of its `ending`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class BeamSearch:
         self._common = np.zeros((1, 1), np.int64)  # how many tokens two beams have in common
         self._scratch = np.empty((0, 0), dtype=np.float32)
         self.pending = [text.pending]
-        """The ids that each running beam has to read."""
+        """The ids that each running beam reads next."""
         self.best: list[Hypothesis] = []
         self.done = False
 
@@ -54,16 +54,21 @@ class BeamSearch:
         return self._caches
 
     def step(self, logits: Floats) -> None:
-        """Go on by one token, given the logits (beams, vocab_size) after the pending ids; they are overwritten."""
+        """Extend the beams by one token, given the logits (beams, vocab_size) after the pending ids.
+
+        Overwrites the logits.
+        """
         n, ending = self._options.num_beams, self._ending
-        if self._scratch.shape != logits.shape:  # kept: fresh memory for each step would cost more than the sums
+        if (
+            self._scratch.shape != logits.shape
+        ):  # reused: allocating memory in each step would take longer than the sums
             self._scratch = np.empty(logits.shape, dtype=np.float32)
         log_probs = self._log_probs(logits)
         scores = np.array([[beam.score] for beam in self._running], dtype=np.float32)
         totals = np.add(log_probs, scores, out=self._scratch)
         found = greatest(totals.reshape(-1), n * max(2, 1 + len(ending.eos_ids)))
         if not len(found) and not self.best:
-            raise OptionError("no token is left: all are banned or excluded")
+            raise OptionError("no token can be chosen: all are banned or excluded")
         late = ending.until is not None and time.monotonic() >= ending.until
         running: list[Hypothesis] = []
         parents: list[int] = []
@@ -109,7 +114,7 @@ class BeamSearch:
         return Hypothesis(chooser, ids, total, [*before.logprobs, log_prob], reason)
 
     def _settled(self) -> bool:
-        """Return whether the search is over: no running beam can or need become better than the finished ones."""
+        """Return whether the search is finished: no running beam can, or must, become better than the finished ones."""
         options = self._options
         if len(self.best) < options.num_beams:
             return False
@@ -120,10 +125,10 @@ class BeamSearch:
         return options.early_stopping is True or possible <= self.best[-1].score
 
     def _follow(self, running: list[Hypothesis], parents: list[int]) -> None:
-        """Give each beam the cache of the one that it goes on from.
+        """Give each beam the cache of the beam that it continues.
 
-        The first that goes on keeps the cache. Others take those that nobody goes on from, and copy only what came
-        after the last token in common.
+        The first beam that continues a cache keeps it. The others reuse caches that no beam continues, and copy only
+        what follows the last common token.
         """
         free = sorted(set(range(len(self._caches))).difference(parents))
         caches: list[DecoderCache] = []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 PART = 512
-"""Tokens whose logits are in memory at once where those of a whole text are needed."""
+"""Tokens whose logits are computed at once when the logits of a whole text are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ class NextToken:
 class CausalModel:
     """A causal language model and its tokenizer. Immutable; calls from several threads are safe.
 
-    `max_length` is the number of tokens that it has positions for.
+    `max_length` is its number of positions.
     """
 
     def __init__(self, folder: Path, tokenizer: Tokenizer, decoder: TextDecoder, *, max_length: int) -> None:
         self.folder, self.tokenizer, self.decoder, self.max_length = folder, tokenizer, decoder, max_length
-        # A table may have rows that belong to no token.
+        # The table may have more rows than there are tokens.
         added = tokenizer.definition.added_vocab.values()
         self._known = frozenset(id_ for _, id_ in tokenizer.vocab.items()).union(added)
         self._shown = self._known.difference(tokenizer.special_tokens.values())
@@ -60,7 +60,7 @@ class CausalModel:
         return self.decoder.config.layers.n_heads
 
     def ids(self, text: str) -> NDArray[np.int64]:
-        """Return the ids of a text as the model reads it: with the tokens that the tokenizer adds."""
+        """Return the ids of a text as the model reads it, with the special tokens that the tokenizer adds."""
         ids: NDArray[np.int64] = self.tokenizer(text, special="all", truncation=None, padding=None).column("ids")
         return ids.astype(np.int64)
 
@@ -82,12 +82,14 @@ class CausalModel:
     ) -> Attention:
         """Return (tokens, weights (layers, n_heads, T, T)): the attention of each token, in these layers or in all.
 
-        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them, and so does a notebook.
+        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` displays them, and so does a notebook.
         """
         ids = self._checked_length(text)
         chosen = range(self.n_layers) if layers is None else layers
         if not len(chosen) or not all(0 <= layer < self.n_layers for layer in chosen):
-            raise OptionError(f"layers is {layers!r}; this model has 0 to {self.n_layers - 1}, or leave it out for all")
+            raise OptionError(
+                f"layers is {layers!r}; this model has layers 0 to {self.n_layers - 1}; leave it out for all of them"
+            )
         with generation.threads(threads):
             weights = decoder_states.attention_weights(self.decoder, ids, chosen)
         return Attention([self.tokenizer.decode([id_]) for id_ in ids.tolist()], weights)
@@ -111,9 +113,9 @@ class CausalModel:
         return [NextToken(self.tokenizer.decode([id_]), id_, float(np.exp(scores[id_]))) for id_ in best]
 
     def token_logprobs(self, ids: ArrayLike, *, first: int = 1, threads: int | None = None) -> NDArray[np.float64]:
-        """Return the log-probability of each of the ids from number `first` on, after all that come before it.
+        """Return the log-probability of each id from index `first` on, given all ids before it.
 
-        `first` is at least 1: nothing comes before the first id.
+        `first` is at least 1, because no id precedes the first one.
         """
         all_ids = self._checked_length(ids)
         first = as_int("first", first, minimum=1)
@@ -129,10 +131,12 @@ class CausalModel:
     def expected(
         self, ids: ArrayLike, k: int, *, first: int = 1, after: bool = False, threads: int | None = None
     ) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Yield what the model expects of the ids from number `first` on, with `after` after the last too, by parts.
+        """Yield the predictions for the ids from index `first` on, in parts.
 
-        Each part has, for n ids, their log-probabilities (n), ranks from 1 (n), the entropies in nats (n), and the k
-        most probable ids and their log-probabilities (n, k). After the last there is no id: NaN, and the rank 0.
+        With `after` also the one after the last id.
+
+        Each part contains, for n ids, their log-probabilities (n), ranks from 1 (n), the entropies in nats (n), and the
+        k most probable ids and their log-probabilities (n, k). The prediction after the last id has NaN and the rank 0.
         """
         all_ids = self._checked_length(ids)
         known = np.zeros(self.decoder.config.vocab_size, dtype=bool)
@@ -159,8 +163,7 @@ class CausalModel:
     def score(self, prompt: str, continuations: Sequence[str], *, threads: int | None = None) -> list[float]:
         """Return the log-probability of each continuation after a prompt: the sum over its tokens.
 
-        The prompt is read once for each. Where a token reaches over the end of the prompt, it counts to the
-        continuation.
+        The prompt is read once for each continuation. A token that spans the end of the prompt counts as continuation.
         """
         made = []
         for continuation in continuations:

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 BATCH_TOKENS = 4096
-"""Tokens whose states are in memory at once, as for vectors of sentences."""
+"""Tokens whose states are in memory at once, as in `SentenceEncoder`."""
 BATCH_TEXTS = 256
-"""Texts that are made tokens at once, as rows of equal lengths."""
+"""Texts that are tokenized at once, to build rows of equal lengths."""
 LOG = logging.getLogger(__name__)
 
 
 class ClassifierModel(EncoderModel):
-    """An encoder with a head that tells labels apart; `tokkit.pipeline.load` makes it from a folder.
+    """An encoder with a classification head; `tokkit.pipeline.load` creates it from a folder.
 
-    A pickle holds the path of the folder and how it was loaded, not the weights.
+    A pickle contains the path of the folder and the options of loading, not the weights.
     """
 
     def __init__(
@@ -60,7 +60,10 @@ class ClassifierModel(EncoderModel):
     def _logits_of(
         self, texts: Sequence[Text], pairs: Sequence[Text] | None, special: Special, batch_tokens: int
     ) -> Floats:
-        """Return the logits of texts or pairs, truncated to the model's length: the longest first."""
+        """Return the logits of texts or pairs, truncated to the maximum length of the model.
+
+        Of a pair the longer text first.
+        """
         threads = nn.current_threads()
         sides = [self.tokenizer.encode_batch(side, special=special, threads=threads)
                  for side in (texts, pairs) if side is not None]  # fmt: skip
@@ -75,8 +78,8 @@ class ClassifierModel(EncoderModel):
         )
 
     def _logits_of_ids(self, ids: Ints, starts: Ints, types: Ints, batch_tokens: int) -> Floats:
-        """Return the logits of packed sequences, some thousand tokens at a time."""
-        # Tokenizers number the texts of a pair even where the model has no table of types.
+        """Return the logits of packed sequences, computed a few thousand tokens at a time."""
+        # Tokenizers return type ids of a pair even if the model has no table of token types.
         typed = self._spec.types > 1 and bool(types.any())
         found = [np.empty((0, len(self.labels)), dtype=np.float32)]
         for first, end in _batches(starts, batch_tokens):
@@ -87,26 +90,26 @@ class ClassifierModel(EncoderModel):
             found.append(self._labels_head(x, here, ids[a:b]))
         made = np.concatenate(found)
         if not np.isfinite(made).all():
-            raise FormatError("the model's logits are not numbers but NaN or infinity; its weights may be damaged")
+            raise FormatError("the logits of the model are NaN or infinite; its weights may be damaged")
         return made
 
     def _tell(self, length: int) -> None:
         if not self._told and length > self.max_length:
             self._told = True
             LOG.warning(
-                "a text has %d tokens; the model reads %d of a text, and what follows is left out (said once)",
+                "a text has %d tokens; the model reads only the first %d (this warning is shown once)",
                 length, self.max_length,
             )  # fmt: skip
 
 
 def check_batch_tokens(batch_tokens: int) -> None:
-    """Raise OptionError unless this is a number of tokens."""
+    """Raise OptionError unless `batch_tokens` is a number of tokens."""
     if isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1:
         raise OptionError(f"batch_tokens is {batch_tokens!r}; it must be an int of at least 1")
 
 
 def _batches(starts: Ints, batch_tokens: int) -> Iterator[tuple[int, int]]:
-    """Yield (first, end) of sequences that have about so many tokens together, at least one of them."""
+    """Yield (first, end) of batches of sequences with about `batch_tokens` tokens, at least one sequence each."""
     n, first = len(starts) - 1, 0
     while first < n:
         end = int(np.searchsorted(starts, starts[first] + batch_tokens, side="right")) - 1

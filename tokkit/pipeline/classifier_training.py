@@ -1,4 +1,4 @@
-"""`train_classifier`: texts with labels → the folder of a classifier, on top of an encoder that learns or stays."""
+"""`train_classifier`: texts with labels → the folder of a classifier, on top of a trained or frozen encoder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def train_classifier(
     threads: int | None = None,
     progress: Callable[[TrainingProgress], object] | None = None,
 ) -> TrainedModel:
-    """Train a classifier of texts on top of an encoder, and write its folder.
+    """Train a text classifier on top of an encoder, and write its folder.
 
     `source` is a .jsonl or .tsv file, several of them, or rows: a text and its label; objects have the keys "text" and
     "label". `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA; with
@@ -52,19 +52,21 @@ def train_classifier(
     a folder of an architecture …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which
     transformers reads.
 
-    A model that is such a classifier already, with the same labels, goes on with its head. With `lora` the encoder
-    stays, and adapters and the head learn: the folder gets these, as PEFT writes them for SEQ_CLS, and the labels in
-    classifier_config.json, and `load` adds them to the model; see `merge_adapter`. Checkpoints, `resume`, `progress`
-    and errors are those of `train_lm`; CorpusError if there are not two labels.
+    If the model already is such a classifier with the same labels, the training continues with its head. With `lora`
+    the encoder is frozen, and adapters and the head are trained: the folder contains only these, as PEFT writes them
+    for SEQ_CLS, and the labels in classifier_config.json; `load` adds them to the model; see `merge_adapter`.
+    Checkpoints, `resume`, `progress` and errors are those of `train_lm`; CorpusError for fewer than two labels.
     """
     options, folder = options or FineTuneOptions(), Path(output)
     training_loop.refuse_full(folder, resume=resume, overwrite=overwrite)
     if lora is not None and options.freeze:
-        raise OptionError("lora and freeze are given; with lora the encoder stays as it is, and adapters learn")
+        raise OptionError(
+            "lora and freeze are given; lora freezes the encoder already and trains adapters: give one of the two"
+        )
     texts, names = read_labelled(source)
     found = sorted(set(names))
     if len(found) < 2:
-        raise CorpusError(f"there are {len(texts)} texts, with {len(found)} labels; two labels are needed at least")
+        raise CorpusError(f"the {len(texts)} texts have {len(found)} different labels; at least two are needed")
     held = Held.of(len(texts), options.held_out, options.seed, options.batch)
     saved = SavedEncoder.read(Path(model), vectors=False, freeze=options.freeze)
     head = _SavedHead(saved, found)
@@ -94,7 +96,7 @@ def train_classifier(
 
 
 class _SavedHead:
-    """The head that a classifier gets: its labels, its names in the file, and what it begins with."""
+    """The head of a new classifier: its labels, its names in the file, and its initial weights."""
 
     def __init__(self, saved: SavedEncoder, labels: list[str]) -> None:
         self.saved, self._spec = saved, OF_TEXTS[str(saved.about["model_type"])]
@@ -110,7 +112,7 @@ class _SavedHead:
         return self._spec.activation
 
     def start(self, seed: int) -> dict[str, Floats]:
-        """Return the weights that the head begins with: those of the file, where it has them."""
+        """Return the initial weights of the head: those of the file if it has them."""
         shapes = head_shapes(self.dim, len(self.labels), dense=bool(self._spec.dense))
         made = initial(shapes, seed=seed)
         for name, weight in made.items():
@@ -126,7 +128,7 @@ class _SavedHead:
         return dict(self.saved.about) | of_classifier(self.saved.about, self.labels)
 
     def adapter(self, lora: LoraOptions, seed: int) -> NewAdapter:
-        """Return an adapter of the encoder, beside which the head learns."""
+        """Return an adapter of the encoder, which is trained together with the head."""
         saved, start = self.saved, self.start(seed)
         shapes = saved.config.shapes() | {name: weight.shape for name, weight in start.items()}
         return encoder_adapter(
@@ -135,7 +137,7 @@ class _SavedHead:
         )  # fmt: skip
 
     def write(self, folder: Path, weights: Mapping[str, Floats]) -> None:
-        """Write all weights as transformers names them."""
+        """Write all weights by the names that transformers uses."""
         made = {}
         for ours, array in weights.items():
             is_head = ours.startswith(("dense.", "out."))
@@ -153,18 +155,18 @@ class _SavedHead:
 
 
 class _Learner(Protocol):
-    """A head, with an encoder that learns or stays."""
+    """A head on a trained or frozen encoder."""
 
     parameters: Parameters
 
     def learn(self, texts: Ids, labels: Ids, share: float, seed: int) -> tuple[float, int]:
-        """Add the gradients of some texts; return their mean loss, and how many tokens they have."""
+        """Add the gradients of some texts; return their mean loss and their number of tokens."""
 
     def logits(self, texts: Ids) -> Floats:
         """Return the logits of some texts."""
 
     def weights(self) -> Mapping[str, Floats]:
-        """Return all weights, those that stay among them."""
+        """Return all weights, including the frozen ones."""
 
 
 class _WholeModel:
@@ -222,7 +224,7 @@ class _FrozenEncoder:
 
 
 class _LabelsTask:
-    """Each text has a label."""
+    """The training data: each text with its label."""
 
     def __init__(
         self, learner: _Learner, labels: Ids, held: Held, batches: Batches, options: FineTuneOptions
@@ -230,11 +232,11 @@ class _LabelsTask:
         self._learner, self._labels, self._held = learner, labels, held
         self._batches, self._options = batches, options
         self.accuracy = 0.0
-        """The share of texts held out whose label was the likeliest when they were evaluated last."""
+        """The accuracy of the last evaluation: the share of held-out texts with the right label."""
 
     @property
     def parameters(self) -> Parameters:
-        """Return the weights that learn."""
+        """Return the trained weights."""
         return self._learner.parameters
 
     def learn(self, number: int) -> tuple[float, int]:
@@ -248,7 +250,7 @@ class _LabelsTask:
         return loss, tokens
 
     def evaluate(self) -> float:
-        """Return the mean loss of texts held out, and note how many are right."""
+        """Return the mean loss of the held-out texts, and store the accuracy."""
         rows = self._held.held_out
         parts = [rows[first : first + EVALUATED] for first in range(0, len(rows), EVALUATED)]
         logits = np.concatenate([self._learner.logits(part) for part in parts])

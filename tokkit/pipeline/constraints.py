@@ -24,7 +24,7 @@ KINDS: dict[str, Callable[[Any], Grammar]] = {
 
 
 class Constraints:
-    """Makes constraints from options for one tokenizer, and keeps the grammars that were compiled last."""
+    """Creates constraints from options for one tokenizer, and caches the compiled grammars."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -44,7 +44,7 @@ class Constraints:
             return made
         names = sorted([*asked, *(["constraint"] if made.get("constraint") is not None else [])])
         if len(names) > 1:
-            raise OptionError(f"{' and '.join(names)} each set the form of the text; give one of them")
+            raise OptionError(f"{' and '.join(names)} each set the form of the text; give only one of them")
         [(name, value)] = asked.items()
         made["constraint"] = self._compiled(name, value).start()
         return made
@@ -52,7 +52,9 @@ class Constraints:
     def _compiled(self, name: str, value: Any) -> CompiledGrammar:
         if isinstance(value, grammars.CompiledGrammar):
             if value.tokens.inside != self.tokens.inside:
-                raise OptionError("grammar was compiled for another tokenizer; compile it for that of the model")
+                raise OptionError(
+                    "grammar was compiled for another tokenizer; compile it for the tokenizer of the model"
+                )
             return value
         if name == "grammar" and not isinstance(value, grammars.Grammar):
             raise OptionError(f"grammar is {value!r}; it must be one of tokkit.grammars, compiled or not")

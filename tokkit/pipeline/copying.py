@@ -1,4 +1,4 @@
-"""Copies what is not a weight of a model's folder: configurations, tokenizers, modules."""
+"""Copies all of a model's folder except the weights: configuration, tokenizer, modules."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tokkit.formats import files
 from tokkit.formats.sharded import INDEX
 
 COPIED = (".json", ".txt", ".model", ".jinja")
-"""The ends of the names of files that are copied beside new weights."""
+"""Endings of the files that are copied next to new weights."""
 OF_SENTENCES = ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json")
-"""Files of a folder of sentence-transformers that a classifier has not."""
+"""Files of a sentence-transformers folder that a classifier does not have."""
 
 
 def copy_files(source: Path, folder: Path, *, alone: bool = False) -> None:
-    """Copy the files of a folder, hidden ones left out; `alone`: those of a transformer, without modules after it."""
+    """Copy the files of a folder except hidden ones; with `alone` only those of the transformer, not of modules."""
     folder.mkdir(parents=True, exist_ok=True)
     for found in sorted(source.rglob("*")):
         inside = found.relative_to(source)

@@ -1,4 +1,4 @@
-"""`CrossEncoder`: scores of pairs of texts and labels of texts, by an encoder that reads both texts at once."""
+"""`CrossEncoder`: scores of pairs of texts and labels of texts, from an encoder that reads both texts together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tokkit.engines.special_tokens import Special
 
 FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"softmax": softmax, "sigmoid": sigmoid, "none": lambda x: x}
-"""What `classify` can make of logits."""
+"""The functions that `classify` can apply to logits."""
 
 
 class Classified(TypedDict):
@@ -33,7 +33,7 @@ class Classified(TypedDict):
 
 
 class CrossEncoder(ClassifierModel, Reranker):
-    """An encoder whose head scores a pair of texts, or tells what a text is about; `tokkit.pipeline.load` makes it.
+    """An encoder with a head that scores pairs of texts or classifies texts; `tokkit.pipeline.load` creates it.
 
     The names of `predict` and `rank` are those of sentence-transformers, and `classify` returns what the pipeline
     "text-classification" of transformers does.
@@ -69,16 +69,18 @@ class CrossEncoder(ClassifierModel, Reranker):
         batch_tokens: int = BATCH_TOKENS,
         special: Special = "all",
     ) -> Any:
-        """Return the scores of pairs (query, document), float32 (n), or (n, labels) of several labels; of a pair, its.
+        """Return the scores of pairs (query, document), float32 (n), or (n, labels) of several labels.
 
-        Of a pair that is longer than the model reads, the longer text is truncated first; a warning is logged for the
-        first such pair. `activation_fn` ("sigmoid", "identity", "tanh", or a function of an array) changes the logits:
-        by default what the folder states, else the sigmoid for one label, and nothing for several. `apply_softmax`
-        makes the scores of several labels of a pair add up to 1. `prompt`, or the folder's prompt of the name
-        `prompt_name`, is put before the first text of each pair; without either the default prompt, if there is one.
+        Of one pair, its score.
+
+        A pair that is too long is truncated, its longer text first; a warning is logged for the first such pair.
+        `activation_fn` ("sigmoid", "identity", "tanh", or a function of an array) is applied to the logits: by default
+        the one in the folder, else the sigmoid for one label, and the identity for several. `apply_softmax` makes the
+        scores of several labels of a pair add up to 1. `prompt`, or the folder's prompt of the name `prompt_name`, is
+        put before the first text of each pair; by default the default prompt of the folder, if it has one.
 
         `threads`, `batch_tokens`, `special` and `progress` are as in `SentenceEncoder.encode`. Raises TypeError for
-        what is not text, OptionError for what is not a pair and for invalid options.
+        values that are not text, OptionError for values that are not pairs and invalid options.
         """
         change = activation_of(self._activation if activation_fn is None else activation_fn)
         first, second, is_one = pairs_of(inputs)
@@ -102,15 +104,15 @@ class CrossEncoder(ClassifierModel, Reranker):
         batch_tokens: int = BATCH_TOKENS,
         special: Special = "all",
     ) -> list[Any]:
-        """Return the likeliest label of a text, or of each of several, as a list of dicts with "label" and "score".
+        """Return the most probable label of a text, or of each of several, as a list of dicts with "label" and "score".
 
-        `pairs` are the second texts of models that read two, such as those of entailment. `top_k` labels are returned,
-        the likeliest first, or all if it is None. `function_to_apply` to the logits is "softmax", "sigmoid" or "none":
-        by default what the configuration asks for, none for a regression, the sigmoid for one label or several that
-        may hold together, else the softmax.
+        `pairs` are the second texts for models that read two, such as entailment models. `top_k` labels are returned,
+        the most probable first; None returns all. `function_to_apply` to the logits is "softmax", "sigmoid" or "none":
+        by default the one in the configuration, "none" for a regression, "sigmoid" for one label or for a multi-label
+        model, else "softmax".
 
-        The other options are those of `predict`. Raises TypeError for what is not text, OptionError for invalid
-        options, and numbers of texts and pairs that differ.
+        The other options are those of `predict`. Raises TypeError for values that are not text, OptionError for invalid
+        options and for different numbers of texts and pairs.
         """
         if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1):
             raise OptionError(f"top_k is {top_k!r}; it must be an int of at least 1, or None for all")
@@ -119,7 +121,7 @@ class CrossEncoder(ClassifierModel, Reranker):
         first, is_one = listed(texts)
         second = None if pairs is None else listed(pairs)[0]
         if second is not None and len(second) != len(first):
-            raise OptionError(f"there are {len(first)} texts and {len(second)} pairs; each text needs its own")
+            raise OptionError(f"there are {len(first)} texts and {len(second)} pairs; each text needs one")
         logits = self._all(first, second, special, batch_tokens, threads, progress)
         function = function_to_apply or self._function
         scores = FUNCTIONS[function](logits)
@@ -153,7 +155,7 @@ class CrossEncoder(ClassifierModel, Reranker):
 
 
 def _activation(config: Mapping[str, Any], said: Mapping[str, Any], n_labels: int) -> str:
-    """Return the activation that a folder states, in the places that releases of sentence-transformers use."""
+    """Return the activation of a folder, from any of the keys that releases of sentence-transformers use."""
     places = (said.get("activation_fn"), (config.get("sentence_transformers") or {}).get("activation_fn"),
               config.get("sbert_ce_default_activation_function"))  # fmt: skip
     told = next((place for place in places if place is not None), None)

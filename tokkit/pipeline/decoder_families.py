@@ -1,7 +1,7 @@
-"""The decoder families that can be run: config.json → `DecoderSpec`, with the names of all tensors.
+"""The supported decoder families: config.json → `DecoderSpec`, with the names of all tensors.
 
-Each family is data: where its files say a size, what its layers have, and the names of its tensors. Families that are
-not listed here are refused with the list.
+Each family is data: the keys of its sizes, the features of its layers, and the names of its tensors. An error for any
+other family lists these.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count, family_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """How one family of decoders says what it is.
+    """The configuration keys, features and tensor names of one family of decoders.
 
     `keys` are ours → the configuration's. `tensors` are ours → the file's, {i} the layer, {j} the expert; "name:q" is
-    the part q of a tensor in which several are joined: their rows after one another, or with `by_heads` those of each
-    head. `prefixes` may be before all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset` is
-    added to the weights of norms. `encoder`: tokens see later ones, and there is no head; `post_norm`, `norm_bias` and
-    `first_norm` are as in the configurations of `tokkit.nn`, and `up_first` says that a gate is after up where the two
-    are joined. `types` is the number of rows of a table of token types, unless the file says it. `windows` is the rule
-    of `windows_of` that says which layers have one. `experts` are
-    keys of the sizes of experts, ours → the configuration's. `nested` is the key of the part of a configuration that is
-    about text, and `defaults` what it leaves out. `refused` maps keys to the values that are run.
+    the part q of a fused tensor: rows of one part after those of another, or with `by_heads` interleaved by heads.
+    `prefixes` may precede all names. `transposed`: matrices of layers are (inputs, outputs). `norm_offset` is added to
+    the weights of norms. `encoder`: attention is not causal, and there is no head; `post_norm`, `norm_bias` and
+    `first_norm` are as in the configurations of `tokkit.nn`, and `up_first` means that a fused tensor holds up before
+    the gate. `types` is the number of rows of the table of token types, unless the file states it. `windows` names the
+    rule of `windows_of` for the layers with a sliding window. `experts` are keys of the sizes of experts, ours → the
+    configuration's. `nested` is the key of the text part of a configuration, and `defaults` are values of missing keys.
+    `refused` maps keys to the supported values.
     """
 
     keys: Mapping[str, str]
@@ -175,7 +175,7 @@ BLOOM = Family(
 )  # fmt: skip
 CAPS = ("attn_logit_softcapping", "final_logit_softcapping")
 PATTERNS = {"alternating": 2, "five of six": 6}
-"""A rule of windows → every which layer sees all."""
+"""A rule of windows → N, where every N-th layer has full attention."""
 FAMILIES = {
     "gpt2": GPT2, "llama": LLAMA, "mistral": MISTRAL, "mixtral": MIXTRAL, "qwen2": QWEN2, "qwen3": QWEN3,
     "qwen2_moe": QWEN2_MOE, "qwen3_moe": QWEN3_MOE, "gemma": GEMMA, "gemma2": GEMMA2, "gemma3_text": GEMMA3,
@@ -187,14 +187,14 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderSpec:
-    """What one model is: its configuration, the tokens of its longest text, and how its file names its tensors."""
+    """One model: its configuration, its maximum length in tokens, and the names of its tensors in the file."""
 
     family: Family
     config: DecoderConfig
     max_length: int
 
     def source(self, ours: str) -> tuple[str, str]:
-        """Return what the file calls one of our weights, without a prefix, and which part of it that is ("" for all).
+        """Return the file's name of one of our weights, without a prefix, and the part of that tensor ("" for all).
 
         >>> read({"model_type": "gpt2", "n_embd": 8, "n_head": 2, "n_layer": 1, "vocab_size": 9,
         ...       "n_positions": 16}).source("layers.0.attention.k.weight")
@@ -218,7 +218,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> DecoderSpec:
     if family.nested:
         stated = typed(config.get(family.nested), family.nested, dict)
         config = {**family.defaults, **stated, "model_type": config["model_type"]}
-        family_of(config, FAMILIES, "decoders")  # which refuses settings
+        family_of(config, FAMILIES, "decoders")  # raises for unsupported settings
     return read_as(family, config, dtype)
 
 
@@ -229,7 +229,7 @@ def read_as(family: Family, config: Mapping[str, Any], dtype: str = "float32") -
     sizes |= {ours: count(config, keys[ours]) for ours in ("n_kv_heads", "head_dim", "hidden_dim")
               if ours in keys and config.get(keys[ours]) is not None}  # fmt: skip
     if sizes["n_layers"] > MAX_LAYERS:
-        raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
+        raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too large; the maximum is {MAX_LAYERS}")
     eps = typed(config.get(*family.eps), family.eps[0], int, float)
     if not 0 <= eps < 1:
         raise FormatError(f"{family.eps[0]} is {eps}; it must be at least 0 and below 1")
@@ -263,23 +263,23 @@ def read_as(family: Family, config: Mapping[str, Any], dtype: str = "float32") -
     except FormatError:
         raise
     except TokkitError as error:
-        raise FormatError(f"the sizes do not go together: {error}") from None
-    if rope is not None and rope.scaling == "dynamic":  # positions end where its base was scaled for
+        raise FormatError(f"the sizes are inconsistent: {error}") from None
+    if rope is not None and rope.scaling == "dynamic":  # the base is scaled for this number of positions
         max_length = int(max_length * rope.factor)
     return DecoderSpec(family=family, config=made, max_length=max_length)
 
 
 def _is_causal(family: Family, config: Mapping[str, Any]) -> bool:
-    """Return whether tokens see only earlier ones; those of models that make vectors may see all."""
+    """Return whether attention is causal; in embedding models it may not be."""
     sees_all = typed(config.get("use_bidirectional_attention") or False, "use_bidirectional_attention", bool)
     earlier = typed(config.get("is_causal", True), "is_causal", bool)
     return bool(earlier and not (family.encoder or sees_all))
 
 
 def _one_side(config: Mapping[str, Any], width: int) -> int:
-    """Return how many tokens one sees on each side, itself included, in a layer that sees both.
+    """Return the window on each side of a token, itself included, in a layer whose attention is not causal.
 
-    The sliding_window of Gemma is of both sides together, that of layers whose is_causal is false of one.
+    Gemma's sliding_window counts both sides together; that of layers with is_causal false counts one side.
     """
     return (width // 2 if config.get("use_bidirectional_attention") else width) + 1
 
@@ -309,7 +309,7 @@ def _cap(config: Mapping[str, Any], key: str) -> float:
 
 
 def _experts(config: Mapping[str, Any], family: Family, n_layers: int) -> ExpertsConfig:
-    # transformers writes the number of experts of Qwen under Mixtral's name.
+    # transformers writes the number of Qwen's experts under the key of Mixtral.
     known = {**config, "num_experts": config.get("num_experts", config.get("num_local_experts"))}
     sizes = {ours: count(known, key) for ours, key in family.experts.items()}
     dense = typed(config.get("mlp_only_layers") or [], "mlp_only_layers", list)
@@ -321,11 +321,11 @@ def _experts(config: Mapping[str, Any], family: Family, n_layers: int) -> Expert
 
 
 def windows_of(config: Mapping[str, Any], rule: str, n_layers: int) -> tuple[int | None, ...] | None:
-    """Return the window of each layer: of sliding_window, for those that layer_types calls sliding.
+    """Return the window of each layer: sliding_window for the layers that layer_types calls sliding.
 
-    Without layer_types these are, by the rule of the family: "all" layers; "alternating" ones, the first among them;
-    "five of six", or as many as sliding_window_pattern says; with use_sliding_window alone, "switched", those from
-    max_window_layers on, or "switched for all"; or files must say it, "typed".
+    Without layer_types the rule of the family decides: "all" layers; every other layer from the first on
+    ("alternating"); "five of six", or as sliding_window_pattern states; only with use_sliding_window, the layers from
+    max_window_layers on ("switched") or all ("switched for all"); "typed" requires layer_types.
     """
     window = config.get("sliding_window")
     if window is None or (("switched" in rule or rule == "typed") and not config.get("use_sliding_window", False)):
@@ -334,7 +334,7 @@ def windows_of(config: Mapping[str, Any], rule: str, n_layers: int) -> tuple[int
     types = config.get("layer_types")
     if types is None:
         if rule == "typed":
-            raise FormatError("layer_types: missing; with use_sliding_window it says which layers have a window")
+            raise FormatError("layer_types: missing; with use_sliding_window it must state which layers have a window")
         first = count(config, "max_window_layers", 28, minimum=0) if rule == "switched" else 0
         stated = config.get("sliding_window_pattern", config.get("_sliding_window_pattern", PATTERNS.get(rule, 0)))
         every = typed(stated, "sliding_window_pattern", int)
@@ -342,6 +342,6 @@ def windows_of(config: Mapping[str, Any], rule: str, n_layers: int) -> tuple[int
     named = typed(types, "layer_types", list)
     if len(named) != n_layers or any(name not in ("sliding_attention", "full_attention") for name in named):
         raise FormatError(
-            f"layer_types: {brief(named)}; it must have {n_layers} of 'sliding_attention' and 'full_attention'"
+            f"layer_types: {brief(named)}; it must list {n_layers} values, 'sliding_attention' or 'full_attention'"
         )
     return tuple(width if name == "sliding_attention" else None for name in named)

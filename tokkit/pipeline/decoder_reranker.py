@@ -1,4 +1,4 @@
-"""`DecoderReranker`: scores of pairs of texts by a causal language model that answers yes or no."""
+"""`DecoderReranker`: scores of pairs of texts, from a causal language model that answers yes or no."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ BEFORE = (
 PAIR = "<Instruct>: {instruction}\n<Query>: {query}\n<Document>: {document}"
 AFTER = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 BATCH_TOKENS = 1024
-"""Tokens of documents that are read at once: their keys and values are in memory together."""
+"""Tokens of documents that are read at once; their keys and values are in memory at the same time."""
 LOG = logging.getLogger(__name__)
 
 
 class DecoderReranker(Reranker):
     """A causal language model that was trained to answer whether a document meets a query, such as Qwen3-Reranker.
 
-    The model reads `before`, `pair` with the instruction, the query and the document filled in, and `after`; what it
-    says of the tokens `yes` and `no` then is the score: by default the probability of `yes` beside `no`. The texts
-    default to those that Qwen3-Reranker was trained with. What all documents of a call begin with, the query among it,
-    is read once. A text that looks like a special token stays text.
+    The model reads `before`, `pair` with the instruction, the query and the document filled in, and `after`. The score
+    comes from the logits of the tokens `yes` and `no` that follow: by default the probability of `yes` against `no`.
+    The default texts are those that Qwen3-Reranker was trained with. The common prefix of all documents of a call,
+    which includes the query, is read once. A text that looks like a special token stays text.
 
     >>> from tokkit import pipeline
     >>> model = pipeline.DecoderReranker(pipeline.load("Qwen3-Reranker-0.6B/"))  # doctest: +SKIP
@@ -59,15 +59,15 @@ class DecoderReranker(Reranker):
     ) -> None:
         for part in ("{query}", "{document}"):
             if part not in pair:
-                raise OptionError(f"pair is {pair!r}; it must have {part} in it")
+                raise OptionError(f"pair is {pair!r}; it must contain {part}")
         self.model, self.instruction, self._pair, self._told = model, instruction, pair, False
         self._answers = [self._token(name, text) for name, text in (("yes", yes), ("no", no))]
         encode = model.tokenizer.encode_to_numpy
         self._before, self._after = (encode(text, special="all", dtype="int64") for text in (before, after))
         if self._room < 1:
             raise OptionError(
-                f"the model reads {model.max_length} tokens, and {len(self._before) + len(self._after)} of them are "
-                "around the texts"
+                f"the model reads {model.max_length} tokens, and {len(self._before) + len(self._after)} of them "
+                "surround the texts"
             )
 
     def __repr__(self) -> str:
@@ -101,11 +101,10 @@ class DecoderReranker(Reranker):
     ) -> Any:
         """Return the scores of pairs (query, document), float32 (n); of one pair, its.
 
-        `activation_fn` changes what the logit of `yes` is above that of `no`: by default the sigmoid, which makes a
-        probability of it. `prompt` is the instruction in place of the reranker's. A pair that is longer than the model
-        reads loses the end of its document; a warning is logged for the first. There is only one label, so
-        `apply_softmax` changes nothing, and there are no prompts with names. Raises TypeError for what is not text,
-        OptionError for what is not a pair.
+        `activation_fn` is applied to the logit of `yes` minus that of `no`: by default the sigmoid, which gives a
+        probability. `prompt` replaces the instruction. In a pair that is too long, the end of the document is cut; a
+        warning is logged for the first one. There is only one label, so `apply_softmax` changes nothing, and there are
+        no named prompts. Raises TypeError for values that are not text, OptionError for values that are not pairs.
         """
         if prompt_name is not None:
             raise OptionError(f"prompt_name is {prompt_name!r}; this model has no prompts: pass the text as prompt")
@@ -124,19 +123,20 @@ class DecoderReranker(Reranker):
 
     def _ids(self, instruction: str, query: Text, document: Text) -> Ids:
         parts = {"query": _as_str(query), "document": _as_str(document), "instruction": instruction}
-        # At once, so that braces in a text are no places to fill.
+        # All in one pass, so that braces in a text are not taken for placeholders.
         text = re.sub(r"\{(query|document|instruction)\}", lambda found: parts[found[1]], self._pair)
         ids = self.model.tokenizer.encode_to_numpy(text, dtype="int64")
         if len(ids) > self._room and not self._told:
             self._told = True
             LOG.warning(
-                "a pair has %d tokens; the model reads %d of it, and what follows is left out (said once)",
+                "a pair has %d tokens; the model reads only %d, and the end of the document is cut (this warning is "
+                "shown once)",
                 len(ids), self._room,
             )  # fmt: skip
         return np.concatenate([self._before, ids[: self._room], self._after])
 
     def _margins(self, rows: Sequence[Ids]) -> Floats:
-        """Return by how much the logit of `yes` is above that of `no` after each row, all of which begin alike."""
+        """Return the logit of `yes` minus that of `no` after each row; all rows have a common prefix."""
         decoder, n = self.model.decoder, _common(rows)
         memory.check_cache(decoder, max(map(len, rows)), texts=len(rows) + 1)
         begun = decoder.cache()
@@ -155,14 +155,14 @@ def _as_str(text: Text) -> str:
 
 
 def _common(rows: Sequence[Ids]) -> int:
-    """Return how many ids all rows begin with, at most all but the last of each."""
+    """Return the length of the common prefix of all rows; it never includes the last id of a row."""
     shortest = min(map(len, rows)) - 1
     equal = np.all([row[:shortest] == rows[0][:shortest] for row in rows], axis=0)
     return shortest if equal.all() else int(equal.argmin())
 
 
 def _runs(rows: Sequence[Ids], queries: Sequence[Text]) -> list[tuple[int, int]]:
-    """Return (first, end) of rows to read at once: of one query, and of some thousand tokens."""
+    """Return (first, end) of rows to read at once: rows of one query, a few thousand tokens."""
     made, first, tokens = [], 0, 0
     for i, row in enumerate(rows):
         tokens += len(row)

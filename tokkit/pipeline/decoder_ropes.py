@@ -1,4 +1,4 @@
-"""The rotary positions that a decoder's config.json names, as published files and transformers write them."""
+"""The rotary positions (RoPE) in a decoder's config.json, in the forms of published files and of transformers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ KINDS = {
 def ropes(
     config: Mapping[str, Any], head_dim: int, share: float, max_length: int
 ) -> tuple[RopeConfig, RopeConfig | None]:
-    """Return the rope of layers that see everything, and that of layers with a window if it is another one.
+    """Return the rope of layers with full attention, and that of layers with a window if it differs.
 
     Files have rope_parameters, once or for each type of layer, or in their older form rope_theta, rope_scaling and
-    rope_local_base_freq; `share` of a head's columns turn unless the file says otherwise.
+    rope_local_base_freq; `share` is the part of a head's columns that is rotated, unless the file states it.
     """
     stated = config.get("rope_parameters")
     if stated is None:
@@ -56,10 +56,10 @@ def _rope(
     part = stated.get("partial_rotary_factor", config.get("partial_rotary_factor", config.get("rotary_pct", share)))
     rotary = int(head_dim * _number(part, f"{path}.partial_rotary_factor"))
     original = stated.get("original_max_position_embeddings", config.get("original_max_position_embeddings"))
-    if kind == "dynamic":  # which transformers measures by the positions of the model, whatever else is stated
+    if kind == "dynamic":  # transformers scales it by the number of positions of the model, and ignores other keys
         original = max_length
     options: dict[str, Any] = {}
-    if "long_factor" in stated:  # Phi-3's older files call it yarn
+    if "long_factor" in stated:  # older files of Phi-3 call it yarn
         return RopeConfig(head_dim=head_dim, base=_base(stated, path, config), rotary_dim=rotary,
                           **_long(stated, path, config, original or max_length, max_length))  # fmt: skip
     if kind in ("longrope", "su"):
@@ -86,7 +86,7 @@ def _base(stated: Mapping[str, Any], path: str, config: Mapping[str, Any]) -> fl
 def _long(
     stated: Mapping[str, Any], path: str, config: Mapping[str, Any], original: object, max_length: int
 ) -> dict[str, Any]:
-    """Return LongRoPE's options: factors of angles for texts up to the length of training, and for longer ones."""
+    """Return LongRoPE's options: factors of the angles for texts up to the training length, and for longer texts."""
     trained = int(_number(original, f"{path}.original_max_position_embeddings"))
     factor = _number(stated.get("factor") or max_length / max(trained, 1), f"{path}.factor")
     grown = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 and trained > 1 else 1.0
@@ -106,7 +106,7 @@ def _attention_factor(stated: Mapping[str, Any], path: str, factor: float) -> fl
     def grown(by: float) -> float:
         return 0.1 * by * math.log(factor) + 1 if factor > 1 else 1.0
 
-    # DeepSeek's form has one factor for queries and one for all dimensions.
+    # In DeepSeek's form there is one factor for queries and one for all dimensions.
     one, other = stated.get("mscale"), stated.get("mscale_all_dim")
     if one and other:
         return grown(_number(one, f"{path}.mscale")) / grown(_number(other, f"{path}.mscale_all_dim"))

@@ -1,4 +1,4 @@
-"""Finds a decoder's tensors in a file by their names, checks them, and divides those in which several are joined."""
+"""Finds a decoder's tensors in a file by their names, checks them, and splits fused ones."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.weights import RELEASED_BYTES, checked, release
 
 BUFFERS = r"(?:.*\.)?(?:attn\.bias|attn\.masked_bias|attention\.bias|attention\.masked_bias|rotary_emb\.inv_freq)"
-"""Tensors of old files that hold masks and angles, which follow from the configuration."""
+"""Tensors of old files with masks and angles, which follow from the configuration."""
 OTHERS = r"(?:model\.)?(?:vision_tower|multi_modal_projector|vision)\."
-"""What files of models that read pictures hold besides."""
+"""Further tensors in files of models that read images."""
 
 
 class DecoderWeights(Mapping[str, NDArray[Any]]):
-    """The tensors that a decoder needs, by our names: float32 when asked for, the table of tokens as it is stored.
+    """The tensors of a decoder by our names: float32 when requested, except the table of tokens, which stays as stored.
 
-    Every name and shape is checked first. Matrices may have biases; one that is not there is not among the names. `by`
-    is what states the shapes.
+    Every name and shape is checked first. Biases are optional; a missing one is not among the names. `by` names the
+    source of the expected shapes.
     """
 
     def __init__(
@@ -40,15 +40,15 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
             if id(tensor) in used or self.known(name):
                 continue
             raise FormatError(
-                f"{where}: the tensor {name!r} of shape {tensor.shape} is none of this decoder, whose configuration "
-                f"has {spec.config.layers.n_layers} layers"
+                f"{where}: the tensor {name!r} of shape {tensor.shape} does not belong to this decoder, whose "
+                f"configuration has {spec.config.layers.n_layers} layers"
             )
 
     def known(self, name: str) -> bool:
-        """Return whether a tensor that the decoder does not need may be in its file."""
+        """Return whether an unused tensor is allowed in the file of the decoder."""
         if re.fullmatch(BUFFERS, name) or re.match(OTHERS, name):
             return True
-        # The table of tokens once more, or a head where only states are wanted.
+        # A copy of the table of tokens, or a head if only states are needed.
         config = self.spec.config
         return (config.tied or not config.head) and name.endswith(f"{self.spec.family.head}.weight")
 
@@ -61,7 +61,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
 
     def _name(self, ours: str) -> str:
         name, _ = self.spec.source(ours)
-        # The head is beside the model, under no prefix of it.
+        # The head has no prefix: it is not part of the base model.
         return name if ours.startswith("head.") else self._prefix + name
 
     def _tensor(self, ours: str) -> Tensor | BlockTensor:
@@ -80,7 +80,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         return self.spec.family.transposed and ours.startswith("layers.") and len(self._shapes[ours]) == 2
 
     def _parts(self, part: str) -> dict[str, int]:
-        """Return part → rows of all that are joined with it."""
+        """Return part → number of rows, for all parts of the same fused tensor."""
         c = self.spec.config.layers
         if part in ("gate", "up"):
             names = ("up", "gate") if self.spec.family.up_first else ("gate", "up")
@@ -107,7 +107,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         return np.ascontiguousarray(made)
 
     def stored(self, ours: str) -> Tensor | BlockTensor:
-        """Return the tensor of a weight as the file has it; where rows of several are joined, these rows."""
+        """Return the tensor of a weight as stored in the file; of a fused tensor only the rows of this weight."""
         tensor, part = self._found[ours], self.spec.source(ours)[1]
         if not part:
             return tensor
@@ -117,7 +117,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         return tensor._replace(shape=(end - first, *tensor.shape[1:]), data=tensor.data[first:end])
 
     def count(self, n_bytes: int) -> None:
-        """Note how much of the mapped files is read, and give it back when it is enough."""
+        """Count the bytes read of the mapped files, and release their pages when there are enough."""
         self._handed += n_bytes
         if self._handed > RELEASED_BYTES:
             self.release()
@@ -132,7 +132,7 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         return joined[first:end]
 
     def _ends(self, part: str) -> tuple[int, int]:
-        """Return the rows of a part of what is joined: the first, and the one after the last."""
+        """Return the rows of a part of a fused tensor: the first one, and the one after the last."""
         parts = self._parts(part)
         first = sum(rows for _, rows in list(parts.items())[: list(parts).index(part)])
         return first, first + parts[part]
@@ -144,6 +144,6 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
         return len(self._found)
 
     def release(self) -> None:
-        """Give back the pages of the mapped files; what is read again comes from the file again."""
+        """Release the pages of the mapped files; later reads load them from the file again."""
         self._handed = 0
         release(self._tensors.values())

@@ -1,4 +1,4 @@
-"""`distill`: an encoder → a vector for each of its tokens, whose means stand for sentences (Model2Vec)."""
+"""`distill`: an encoder → static vectors of its tokens; the vector of a sentence is their mean (Model2Vec)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 UNUSED = re.compile(rb"\[unused\d+\]|<\|?unused_?\d+\|?>")
-"""Tokens that stand in vocabularies to fill them up; no text has them."""
+"""Placeholder tokens in vocabularies, which no text contains."""
 
 
 class _Vocabulary(NamedTuple):
-    """The tokenizer of the static model, the packed tokens that the encoder reads, and the id of each."""
+    """The tokenizer of the static model, the packed tokens for the encoder, and the id of each."""
 
     tokenizer: Tokenizer
     packed: Packed
@@ -50,20 +50,20 @@ def distill(
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> StaticEncoder:
-    """Return static vectors of the tokens of an encoder: sentences some hundred times as fast, at a lower quality.
+    """Return a static model distilled from an encoder: a few hundred times as fast, at a lower quality.
 
-    The encoder reads each token of its tokenizer alone, between its special tokens; `pooling` ("mean", "cls", "max",
-    "lasttoken" …) makes one vector of its states. Principal components of these keep `pca_dims` columns (None: all, as
-    they are). Each row is then multiplied by a / (a + p), with a the `sif_coefficient` (None: no weights) and p the
-    probability of the token by Zipf's law, its rank being the order of the ids: frequent tokens say little (Arora,
-    Liang, Ma: A simple but tough-to-beat baseline for sentence embeddings, 2017; the whole: Model2Vec, Tulkens and van
+    The encoder reads each token of its tokenizer alone, between special tokens; `pooling` ("mean", "cls", "max",
+    "lasttoken" …) turns its states into one vector. PCA reduces the vectors to `pca_dims` columns (None: no PCA). Each
+    row is then multiplied by a / (a + p), where a is the `sif_coefficient` (None: no weights) and p the probability of
+    the token by Zipf's law, with the order of the ids as rank: frequent tokens carry little information (Arora, Liang,
+    Ma: A simple but tough-to-beat baseline for sentence embeddings, 2017; the whole method: Model2Vec, Tulkens and van
     Dongen, 2024). Special and unused tokens have zeros.
 
-    `vocabulary` are words, the commonest first, that get a token and a vector of their own after those of the
-    tokenizer, from a forward pass of the whole word. The model reads the first `max_length` tokens of a text (None:
-    all). `progress` is called with (tokens done, of how many).
+    `vocabulary` is a list of words, the most frequent first, which are added as tokens after those of the tokenizer,
+    with the vector of the whole word. The model reads the first `max_length` tokens of a text (None: all). `progress`
+    is called with (tokens done, total).
 
-    Raises OptionError for invalid options, TypeError for what is not a `SentenceEncoder`.
+    Raises OptionError for invalid options, TypeError if `encoder` is not a `SentenceEncoder`.
 
     >>> from tokkit import pipeline
     >>> encoder = pipeline.load("all-MiniLM-L6-v2/")  # doctest: +SKIP
@@ -115,12 +115,12 @@ def _vocabulary(encoder: SentenceEncoder, words: Sequence[str] | None, threads: 
 
 
 def _with_words(tokenizer: Tokenizer, words: Sequence[str]) -> tuple[Tokenizer, dict[str, int]]:
-    """Return the tokenizer with words as tokens, and the ids of those that it did not have as one token."""
+    """Return the tokenizer with words added as tokens, and the ids of the words that were not a single token before."""
     if isinstance(words, str):
         raise TypeError(f"vocabulary is the str {words!r}; it must be a list of words")
     for word in words:
         if not isinstance(word, str) or not word.strip():
-            raise OptionError(f"the vocabulary has {word!r}; a word is a str with a character that is not white space")
+            raise OptionError(f"the vocabulary contains {word!r}; a word must be a str that is not blank")
     distinct = list(dict.fromkeys(word.strip() for word in words))
     ids, offsets = tokenizer.encode_batch(distinct, special="text")
     unknown = unknown_id(tokenizer)
@@ -163,10 +163,10 @@ def _forward(
 
 
 def principal_components(x: ArrayLike, n_components: int | None) -> Floats:
-    """Return x (n, d), less its mean, in the directions of its greatest variance: (n, n_components), float32.
+    """Return the principal components of x (n, d): (n, n_components), float32, centred.
 
-    None gives x as it is, and so do fewer rows than components; more than d are d. The sign of a column is such that
-    its greatest value is positive.
+    None, or fewer rows than components, returns x unchanged; at most d components are kept. The sign of each column is
+    chosen so that its largest value is positive.
 
     >>> principal_components([[0.0, 1.0], [0.0, 3.0], [0.0, 8.0]], 1).round(3).tolist()
     [[-3.0], [-1.0], [4.0]]
@@ -175,7 +175,7 @@ def principal_components(x: ArrayLike, n_components: int | None) -> Floats:
     if n_components is None or len(rows) <= min(n_components, rows.shape[1]):
         return rows.astype(np.float32)
     rows = rows - rows.mean(0)
-    # The singular vectors of the covariance, which is small, are those of the rows.
+    # The covariance matrix is small, and has the same singular vectors as the rows.
     _, _, directions = np.linalg.svd(rows.T @ rows)
     made = rows @ directions[:n_components].T
     signs = np.sign(made[np.abs(made).argmax(0), np.arange(made.shape[1])])
@@ -183,7 +183,7 @@ def principal_components(x: ArrayLike, n_components: int | None) -> Floats:
 
 
 def zipf_weights(n: int, sif_coefficient: float) -> NDArray[np.float64]:
-    """Return weights (n) of tokens in the order of their ranks: a / (a + p), p by Zipf's law.
+    """Return the weights (n) of tokens in the order of their ranks: a / (a + p), with p by Zipf's law.
 
     >>> zipf_weights(3, 0.5).round(3).tolist()
     [0.52, 0.619, 0.684]

@@ -1,4 +1,4 @@
-"""Reads the encoder of a folder: one with its own layers, such as BERT, or one with those of a decoder."""
+"""Reads the encoder of a folder: one with encoder layers, such as BERT, or one with decoder layers."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ AnyEncoder = TextEncoder | LayeredEncoder
 KNOWN = (
     *families.FAMILIES, *layered_families.FAMILIES, *decoder_families.FAMILIES, *seq2seq_families.FAMILIES,
 )  # fmt: skip
-"""model_type of all models that are loaded, as a refusal lists them."""
+"""model_type of all supported models, for error messages."""
 
 
 def makes_vectors(config: Mapping[str, Any], chain: Modules) -> bool:
-    """Return whether a decoder is there to make vectors or scores, and not text.
+    """Return whether a decoder produces vectors or scores instead of text.
 
-    It says how to pool vectors, its tokens see later ones, or it has a head that tells texts apart.
+    Its folder states a pooling, its attention is not causal, or it has a classification head.
     """
     if task_heads.task_of(config) == "ForSequenceClassification" and not chain.others:
         return True
@@ -51,7 +51,7 @@ def makes_vectors(config: Mapping[str, Any], chain: Modules) -> bool:
 
 
 def read_spec(home: Path, config: Mapping[str, Any], dtype: str) -> AnySpec:
-    """Return what the encoder of a folder is; FormatError names the file, and the key that does not fit."""
+    """Return the specification of the encoder in a folder; FormatError names the file and the invalid key."""
     where, model_type = files.show(home / "config.json"), config.get("model_type")
     try:
         if model_type in layered_families.FAMILIES or model_type in decoder_families.FAMILIES:
@@ -62,7 +62,7 @@ def read_spec(home: Path, config: Mapping[str, Any], dtype: str) -> AnySpec:
 
 
 def read_encoder(tensors: Mapping[str, Tensor], spec: AnySpec, where: str) -> tuple[AnyEncoder, AnyWeights]:
-    """Return the encoder that tensors of files make, and its weights, among which may be a head for masked tokens."""
+    """Return the encoder made of the tensors of files, and its weights, which may include a head for masked tokens."""
     if isinstance(spec, EncoderSpec):
         plain = Weights(tensors, spec, where)
         encoder = text_encoder(spec, plain)
@@ -76,12 +76,12 @@ def read_encoder(tensors: Mapping[str, Tensor], spec: AnySpec, where: str) -> tu
 
 
 def text_encoder(spec: EncoderSpec, weights: Mapping[str, Any]) -> TextEncoder:
-    """Return the encoder of a specification over its weights."""
+    """Return the encoder of a specification with these weights."""
     return TextEncoder(spec.config, weights, position_offset=spec.position_offset, padding_idx=spec.padding_idx)
 
 
 class PackedEncoderWeights(PackedWeights):
-    """The weights of an encoder in a folder that `quantize` wrote; the head for masked tokens has those of its file."""
+    """The weights of an encoder in a folder written by `quantize`; the head for masked tokens is not quantized."""
 
     def __init__(self, stored: PackedFolder, spec: AnySpec) -> None:
         part = stored.part()
@@ -116,7 +116,7 @@ def masked_head(tensors: Mapping[str, Tensor], spec: AnySpec, where: str) -> dic
 
 
 def read_packed(stored: PackedFolder, spec: AnySpec) -> tuple[AnyEncoder, AnyWeights]:
-    """Return the encoder of a folder that `quantize` wrote, and its weights."""
+    """Return the encoder of a folder written by `quantize`, and its weights."""
     made = PackedEncoderWeights(stored, spec)
     with stored.fitting():
         if not isinstance(spec, EncoderSpec):
@@ -124,5 +124,5 @@ def read_packed(stored: PackedFolder, spec: AnySpec) -> tuple[AnyEncoder, AnyWei
             return LayeredEncoder(layers, max_length=spec.decoder.max_length), made
         for name, shape in spec.shapes().items():
             if name.startswith("embeddings.") and made[name].shape != shape:
-                raise FormatError(f"the tensor {name!r} has shape {made[name].shape}; by config.json it is {shape}")
+                raise FormatError(f"the tensor {name!r} has shape {made[name].shape}; config.json requires {shape}")
         return text_encoder(spec, made), made

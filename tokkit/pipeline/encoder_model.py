@@ -1,4 +1,4 @@
-"""`EncoderModel`: hidden states and attention of every layer for a text, and masked tokens filled."""
+"""`EncoderModel`: hidden states and attention of every layer for a text, and predictions of masked tokens."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ HASHED_BYTES = 1 << 20
 class HiddenStates(NamedTuple):
     """The hidden states of a model for one text of T tokens.
 
-    tokens (T): their text; offsets (T, 2): where in the text they stand, in characters, (0, 0) for special tokens;
-    states (n_layers + 1, T, dim): the embeddings, and what each layer leaves.
+    tokens (T): their text; offsets (T, 2): their spans in the text, in characters, (0, 0) for special tokens; states
+    (n_layers + 1, T, dim): the embeddings, and the output of each layer.
     """
 
     tokens: list[str]
@@ -42,7 +42,7 @@ class HiddenStates(NamedTuple):
 
 
 class FillMaskResult(NamedTuple):
-    """A token that may stand for a mask: its text, its id, its probability, and the text with it in place."""
+    """A predicted token for a mask: its text, its id, its probability, and the text with the mask replaced by it."""
 
     token: str
     id: int
@@ -70,7 +70,7 @@ class EncoderModel:
 
     @property
     def max_length(self) -> int:
-        """Maximum tokens that are read of a text, special tokens included."""
+        """The maximum number of tokens read of a text, special tokens included."""
         return self._packer.max_length
 
     @property
@@ -89,9 +89,9 @@ class EncoderModel:
         return {"float32": "fp32", "bfloat16": "bf16"}.get(self._spec.config.dtype, self._spec.config.dtype)
 
     def fingerprint(self) -> str:
-        """Return a sha256, in hexadecimal, over the model's configuration and weights and the tokenizer's own.
+        """Return a sha256, in hexadecimal, over the model's configuration and weights and the tokenizer's fingerprint.
 
-        Equal for equal files, in whatever folder and at whatever precision they are loaded.
+        Equal files give the same value in any folder and at any precision.
         """
         return self._fingerprint
 
@@ -119,7 +119,9 @@ class EncoderModel:
         encoding = self.tokenizer(text, special=special, truncation=None, padding=None)
         ids = encoding.column("ids").astype(np.int64)
         if len(ids) > self.max_length:
-            raise OptionError(f"the text has {len(ids)} tokens, and the model takes {self.max_length}; shorten it")
+            raise OptionError(
+                f"the text has {len(ids)} tokens, and the maximum of the model is {self.max_length}; shorten it"
+            )
         if not len(ids):
             raise OptionError("the text has no tokens, and this tokenizer adds none")
         starts = np.array([0, len(ids)])
@@ -132,9 +134,9 @@ class EncoderModel:
         return HiddenStates(tokens, encoding.column("offsets"), states)
 
     def attention(self, text: Text, *, layers: Sequence[int] | None = None, special: Special = "all") -> Attention:
-        """Return (tokens, weights (layers, n_heads, T, T)): which token looks at which, in these layers or in all.
+        """Return (tokens, weights (layers, n_heads, T, T)): the attention between tokens, in these layers or in all.
 
-        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` shows them, and so does a notebook.
+        Layers are numbered from 0. `tokkit.view.attention_html(weights, tokens)` displays them, and so does a notebook.
         """
         chosen = range(self.n_layers) if layers is None else layers
         if not len(chosen):
@@ -143,16 +145,16 @@ class EncoderModel:
             if isinstance(layer, bool) or not isinstance(layer, (int, np.integer)):
                 raise TypeError(f"a layer is {type(layer).__name__}; it must be an int of at least 0")
             if not 0 <= layer < self.n_layers:
-                raise OptionError(f"there is no layer {layer}; this model has 0 to {self.n_layers - 1}")
+                raise OptionError(f"there is no layer {layer}; this model has layers 0 to {self.n_layers - 1}")
         seen = self.hidden_states(text, special=special)
         weights = np.stack([self.encoder.attention_weights(layer, seen.states[layer]) for layer in chosen])
         return Attention(seen.tokens, weights)
 
     def word_vectors(self, text: str, word: str) -> tuple[Floats, Floats]:
-        """Return (from the table, in this text) for the first place of a word: two vectors (dim).
+        """Return two vectors (dim) of the first occurrence of a word: (from the table, in this text).
 
-        The first is the word's alone, the mean of its tokens' rows in the table; the second is the mean of their
-        states after the last layer, which know the rest of the text.
+        The first is the mean of its tokens' rows in the table, the same in every text; the second is the mean of their
+        states after the last layer, which depend on the rest of the text.
         """
         at = text.find(word)
         if at < 0 or not word:
@@ -164,25 +166,25 @@ class EncoderModel:
         return alone, seen.states[-1][here].mean(0)
 
     def fill_mask(self, text: str, *, k: int = 5, mask: str | None = None) -> list[list[FillMaskResult]]:
-        """Return, for each mask in the text, the k likeliest tokens, the likeliest first.
+        """Return, for each mask in the text, the k most probable tokens, the most probable first.
 
-        `mask` is what stands for a mask in the text, the model's own ([MASK] or <mask>) if None. OptionError for a
-        text without masks, and for a model without the head for it.
+        `mask` is the placeholder in the text, by default the model's mask token ([MASK] or <mask>). OptionError for a
+        text without masks, and for a model without a head for masked tokens.
         """
         name = self._mask
         if mask == "":
-            raise OptionError("mask is empty; it is what stands for a mask in the text")
+            raise OptionError("mask is empty; it must be the placeholder in the text")
         if mask is not None and mask != name:
             text = text.replace(mask, name)
         seen = self.tokenizer(text, special="all", truncation=None, padding=None)
         where = np.flatnonzero(seen.column("ids") == self.tokenizer.special_tokens[name])
         if not len(where):
-            raise OptionError(f"there is no {name} in the text {text!r}; put it where a word is to be found")
+            raise OptionError(f"there is no {name} in the text {text!r}; put it in the place of the word to predict")
         if k < 1:
-            raise OptionError(f"k is {k}; it must be the number of guesses, at least 1")
+            raise OptionError(f"k is {k}; it must be at least 1")
         logits = self.masked_logits(text)[where]
         probabilities = softmax(logits)
-        # Tables are often rounded up to rows that belong to no token.
+        # Tables are often padded with rows that belong to no token.
         best = np.argsort(-logits[:, : self.tokenizer.n_ids], axis=1, kind="stable")[:, :k]
         return [
             [self._result(text, seen.offsets[where[i]], int(id_), float(probabilities[i, id_])) for id_ in row]
@@ -208,7 +210,7 @@ class EncoderModel:
     @functools.cached_property
     def _head(self) -> MaskedHead:
         if not self._weights.has_head:
-            raise OptionError("this model has no head for masked tokens: its file holds the encoder alone")
+            raise OptionError("this model has no head for masked tokens: its file contains only the encoder")
         weights = self._weights.head()
         matrix: Any = weights.pop("decoder.weight", self.encoder.embeddings.words)
         if hasattr(matrix, "rows"):  # a `Table`

@@ -1,4 +1,4 @@
-"""Joins the labels of tokens to those of words and of entities, as the pipeline of transformers does."""
+"""Aggregates the labels of tokens to words and entities, as the pipeline of transformers does."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 Joined = Callable[[list[str]], str]
 STRATEGIES = ("none", "simple", "first", "average", "max")
-"""How labels of tokens are joined: not at all, side by side, or after those of a word are made one."""
+"""How labels of tokens are aggregated: not at all, neighbours of one label, or after each word gets one label."""
 
 
 class Token(NamedTuple):
-    """A token of a text: as the vocabulary writes it, its probabilities, its span, and whether it goes on a word."""
+    """A token of a text: its form in the vocabulary, its probabilities, its span, and whether it continues a word."""
 
     number: int
     word: str
@@ -28,9 +28,9 @@ class Token(NamedTuple):
 class Entity(TypedDict, total=False):
     """An entity, or a token and its label.
 
-    `entity_group` is the label of an entity without B- and I-, `entity` that of a token; `score` its probability, the
-    mean over tokens; `index` the number of a token; `word` its text, as the decoder joins it; `start` and `end` its
-    span in the text, in characters.
+    `entity_group` is the label of an entity without B- and I-, `entity` that of a token; `score` is its probability,
+    the mean over tokens; `index` the index of a token; `word` the decoded text; `start` and `end` the span in the text,
+    in characters.
     """
 
     entity: str
@@ -53,9 +53,9 @@ class _Labelled(NamedTuple):
 def joined(
     tokens: Sequence[Token], labels: Sequence[str], strategy: str, ignored: Sequence[str], to_text: Joined
 ) -> list[Entity]:
-    """Return the entities among the tokens of a text, or with the strategy "none" the tokens, without ignored labels.
+    """Return the entities in a text, or with the strategy "none" its tokens, without ignored labels.
 
-    `to_text` makes a text of tokens that the vocabulary writes in its own way.
+    `to_text` decodes tokens to text.
     """
     if strategy == "none":
         return [_of_token(token, labels) for token in tokens if labels[int(token.scores.argmax())] not in ignored]
@@ -68,7 +68,7 @@ def joined(
 
 
 def without_overlaps(entities: Sequence[Entity]) -> list[Entity]:
-    """Return entities of windows that overlap, one for each place: the longest, or of equal ones the surest."""
+    """Return the entities of overlapping windows, one for each place: the longest, then the most probable."""
     kept: list[Entity] = []
     for entity in sorted(entities, key=lambda entity: entity["start"]):
         if kept and kept[-1]["start"] <= entity["start"] < kept[-1]["end"]:
@@ -107,7 +107,7 @@ def _words(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 
 
 def _of_word(word: list[Token], labels: Sequence[str], strategy: str, to_text: Joined) -> _Labelled:
-    """Return the label of a word: of its first token, of the surest one, or of the mean of their probabilities."""
+    """Return the label of a word: of its first token, its most certain token, or the mean of all probabilities."""
     if strategy == "first":
         scores = word[0].scores
     elif strategy == "max":
@@ -118,12 +118,12 @@ def _of_word(word: list[Token], labels: Sequence[str], strategy: str, to_text: J
 
 
 def _tag(label: str) -> tuple[bool, str]:
-    """Return whether a label begins an entity, and the entity's."""
+    """Return whether a label begins an entity, and the label of the entity."""
     return label.startswith("B-"), label[2:] if label.startswith(("B-", "I-")) else label
 
 
 def _groups(parts: Sequence[_Labelled]) -> Iterator[list[_Labelled]]:
-    """Yield the parts of each entity: side by side, of one label, and none but the first beginning it."""
+    """Yield the parts of each entity: neighbours of one label, of which only the first may begin an entity."""
     group: list[_Labelled] = []
     for part in parts:
         begins, tag = _tag(part.label)
@@ -137,7 +137,7 @@ def _groups(parts: Sequence[_Labelled]) -> Iterator[list[_Labelled]]:
 
 def _of_group(group: list[_Labelled], to_text: Joined) -> Entity:
     return {
-        # What is before the first "-" goes in any case, as in transformers.
+        # Everything before the first "-" is removed in any case, as in transformers.
         "entity_group": group[0].label.split("-", 1)[-1],
         "score": float(np.mean([part.score for part in group])),
         "word": to_text([part.word for part in group]), "start": group[0].start, "end": group[-1].end,

@@ -1,7 +1,7 @@
-"""The encoder families that can be run: config.json → `EncoderSpec`, with the names of all tensors.
+"""The supported encoder families: config.json → `EncoderSpec`, with the names of all tensors.
 
 Each family is data: the keys of its configuration, and the names of `tokkit.nn.TextEncoder`'s tensors in its files.
-Families that are not listed here are refused with the list.
+An error for any other family lists these.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ ACTIVATIONS = {
     "gelu_python_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_accurate": "gelu_tanh", "relu": "relu",
     "silu": "silu", "swish": "silu",
 }  # fmt: skip
-"""The configuration's name of an activation → ours; the tanh forms differ by less than 1e-7 of their value."""
+"""The configuration's name of an activation → ours; the tanh forms differ by less than 1e-7 of the value."""
 
 OTHERS = (
     r"(?:embeddings\.)?position_ids|pooler\.|cls\.|lm_head\.|vocab_|classifier\.|pre_classifier\.|qa_outputs\.|"
     r"generator_|discriminator_"
 )
-"""Tensors that may be in a file beside those of the layers: buffers, and heads of tasks."""
+"""Unused tensors that are allowed in a file: buffers, and task heads."""
 
 
 MAX_LAYERS = 1024
-"""Layers of the deepest encoder: the names of all tensors are listed before the first is looked for."""
+"""The maximum number of layers: the names of all tensors are listed before the first is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """One way of naming things; `keys` are ours → the configuration's, `tensors` ours → the file's, {i} the layer.
+    """The names in one family; `keys` are ours → the configuration's, `tensors` ours → the file's, {i} is the layer.
 
-    `offset`: positions begin after the padding's id, which is not counted. `embedding` is the key of the columns of
-    the tables, where they may have others than the layers. `head`: tensors of the head for masked
-    tokens, whose activation is the encoder's unless `head_activation` names one.
+    `offset`: positions begin after the padding id, and padding is not counted. `embedding` is the key of the columns of
+    the tables if they may differ from those of the layers. `head`: tensors of the head for masked tokens; its
+    activation is that of the encoder unless `head_activation` names one.
     """
 
     prefix: str
@@ -129,7 +129,7 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderSpec:
-    """What one model is: its layers, its tables' sizes, the names of its tensors, and those that it may have."""
+    """One model: its layers, the sizes of its tables, the names of its tensors, and the allowed unused tensors."""
 
     family: Family
     config: TransformerConfig
@@ -146,7 +146,7 @@ class EncoderSpec:
 
     @property
     def padding_idx(self) -> int | None:
-        """The id of the tokens that positions do not count, if there is one."""
+        """The id of the padding token, which positions do not count; None if there is none."""
         return self.pad if self.family.offset else None
 
     @property
@@ -155,19 +155,19 @@ class EncoderSpec:
         return self.family.head_activation or self.config.activation
 
     def shapes(self) -> Shapes:
-        """Return our name → shape of all that the encoder needs."""
+        """Return our name → shape of all tensors of the encoder."""
         sizes = {"vocab_size": self.vocab_size, "positions": self.positions, "types": self.types}
         tables = embedding_shapes(self.config, embedding_dim=self.embedding_dim, **sizes)
         return {f"embeddings.{name}": shape for name, shape in tables.items()} | self.config.shapes()
 
     def head_shapes(self) -> Shapes:
-        """Return our name → shape of the head for masked tokens, except its matrix, most often the table of words."""
+        """Return our name → shape of the head for masked tokens, without its matrix, usually the table of words."""
         dim = self.embedding_dim
         norm = {"norm.weight": (dim,), "norm.bias": (dim,)}
         return {"dense.weight": (dim, self.config.dim), "dense.bias": (dim,), "bias": (self.vocab_size,)} | norm
 
     def name(self, ours: str) -> str:
-        """Return what the file calls a tensor, without the prefix that it may have.
+        """Return the file's name of a tensor, without the optional prefix.
 
         >>> read({"model_type": "bert", "hidden_size": 8, "num_attention_heads": 2, "num_hidden_layers": 1,
         ...       "intermediate_size": 16, "vocab_size": 9}).name("layers.0.attention.q.weight")
@@ -181,24 +181,24 @@ class EncoderSpec:
         return f"{self.family.tensors[stem]}.{part}"
 
     def head_name(self, ours: str) -> str:
-        """Return what the file calls a tensor of the head."""
+        """Return the file's name of a tensor of the head."""
         stem, _, part = ours.rpartition(".")
         return f"{self.family.head[stem]}.{part}" if stem else self.family.head[part]
 
     def known(self, name: str) -> bool:
-        """Return whether a tensor that the encoder does not need may be in its file."""
+        """Return whether an unused tensor is allowed in the file of the encoder."""
         return re.match(OTHERS, name.removeprefix(self.family.prefix)) is not None
 
 
 def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[str] = ()) -> EncoderSpec:
     """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key.
 
-    `known` are the types that an error about the type lists, those of this file if there are none.
+    `known` are the types to list in an error about the type; by default those of this file.
     """
     family = family_of(config, FAMILIES, "models" if known else "encoders", known)
     sizes: dict[str, Any] = {ours: count(config, key) for ours, key in family.keys.items() if ours != "activation"}
     if sizes["n_layers"] > MAX_LAYERS:
-        raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
+        raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too large; the maximum is {MAX_LAYERS}")
     key = family.keys["activation"]
     activation = typed(config.get(key, "gelu"), key, str)
     if activation not in ACTIVATIONS:
@@ -212,7 +212,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[s
             **sizes, activation=ACTIVATIONS[activation], eps=float(eps), relative_buckets=buckets, dtype=dtype
         )
     except TokkitError as error:
-        raise FormatError(f"the sizes do not go together: {error}") from None
+        raise FormatError(f"the sizes are inconsistent: {error}") from None
     spec = EncoderSpec(
         family=family, config=made, vocab_size=count(config, "vocab_size"),
         positions=count(config, "max_position_embeddings", 512),
@@ -228,11 +228,11 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[s
 
 
 class Refusing(Protocol):
-    """A family, of encoders or decoders: `refused` maps keys to the values that are run."""
+    """A family of encoders or decoders: `refused` maps keys to the supported values."""
 
     @property
     def refused(self) -> Mapping[str, tuple[Any, ...]]:
-        """Return the keys of config.json whose values are checked, each with the values that are run."""
+        """Return the keys of config.json whose values are checked → the supported values."""
         ...
 
 
@@ -240,14 +240,16 @@ Named = TypeVar("Named", bound=Refusing)
 
 
 def family_of(config: Mapping[str, Any], families: Mapping[str, Named], kind: str, known: Sequence[str] = ()) -> Named:
-    """Return the family that a config.json names; FormatError for another one, or settings that it does not run.
+    """Return the family that a config.json names; FormatError for unsupported families and settings.
 
     The error lists the types in `known`, or those of `families`.
     """
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or model_type not in families:
         listed = ", ".join(known or families)
-        raise FormatError(f"model_type: {brief(model_type)} is not supported; {kind} of these types are: {listed}")
+        raise FormatError(
+            f"model_type: {brief(model_type)} is not supported; it must be one of these types of {kind}: {listed}"
+        )
     family = families[model_type]
     for key, allowed in family.refused.items():
         if config.get(key, allowed[0]) not in allowed:
@@ -256,7 +258,7 @@ def family_of(config: Mapping[str, Any], families: Mapping[str, Named], kind: st
 
 
 def count(config: Mapping[str, Any], key: str, default: int | None = None, *, minimum: int = 1) -> int:
-    """Return the whole number of a key; FormatError if it is missing without a default, or out of range."""
+    """Return the integer of a key; FormatError if it is missing without a default, or out of range."""
     if key not in config and default is None:
         raise FormatError(f"{key}: missing")
     value = typed(config.get(key, default), key, int)
@@ -266,6 +268,6 @@ def count(config: Mapping[str, Any], key: str, default: int | None = None, *, mi
 
 
 def names(spec: EncoderSpec) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """Yield (our name, the file's, shape) of all tensors that the encoder needs."""
+    """Yield (our name, the file's name, shape) of all tensors of the encoder."""
     for ours, shape in spec.shapes().items():
         yield ours, spec.name(ours), shape

@@ -1,4 +1,4 @@
-"""Fine-tunes encoders of folders: `train_pairs` for vectors of sentences, `train_classifier` for labels of texts."""
+"""Fine-tunes encoders of folders: `train_pairs` for sentence vectors, `train_classifier` for labels of texts."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from tokkit.pipeline.training_loop import TrainedModel, TrainingOptions, Trainin
 from tokkit.threads import thread_count
 
 EVALUATED = 64
-"""Texts whose states are in memory at once where nothing is learnt."""
+"""Texts whose states are in memory at once in evaluation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineTuneOptions(TrainingOptions):
     """How an encoder is fine-tuned.
 
-    Each step learns `batch` rows, in `accumulate` parts, each with its own wrong answers where pairs are learnt.
-    There are as many steps as `epochs` of all rows have, or `steps` if that is above 0. Of pairs, `scale` times the
-    cosine is what is learnt. With `freeze` a classifier's encoder stays as it is, and its head alone learns. Texts have
-    `max_length` tokens at most, or as many as the model reads if it is None. The others are as of `LMOptions`.
+    Each step trains on `batch` rows, in `accumulate` parts; in pairs, wrong answers come from the same part. The number
+    of steps follows from `epochs`, or is `steps` if that is above 0. The logits of pairs are `scale` times the cosine.
+    `freeze` freezes the encoder of a classifier, and only its head is trained. Texts are cut at `max_length` tokens, by
+    default the maximum of the model. The other options are those of `LMOptions`.
     """
 
     batch: int = 32
@@ -74,12 +74,12 @@ def train_pairs(
     threads: int | None = None,
     progress: Callable[[TrainingProgress], object] | None = None,
 ) -> TrainedModel:
-    """Fine-tune a sentence encoder by rows of texts that belong together, and write its folder.
+    """Fine-tune a sentence encoder on rows of texts that belong together, and write its folder.
 
     `source` is a .jsonl or .tsv file, several of them, or rows: two texts that belong together and, in further columns,
-    texts that do not belong to the first. Every other text of a batch is a wrong answer: the loss is that of
-    `SentencePairs`, MultipleNegativesRankingLoss of sentence-transformers. Rows with a text in
-    common are never in one batch.
+    texts that do not belong to the first. All other texts of a batch are wrong answers: the loss is that of
+    `SentencePairs`, the MultipleNegativesRankingLoss of sentence-transformers. Rows with a common text are never in one
+    batch.
 
     `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA, pooled by the mean or
     its first token; `output` gets the same files, with other weights, which `load` and sentence-transformers read.
@@ -121,7 +121,7 @@ def train_pairs(
 
 
 class _PairsTask:
-    """Texts of a row belong together, and not to those of other rows."""
+    """The training data: texts of one row belong together, texts of different rows do not."""
 
     def __init__(
         self, model: SentencePairs, packed: Packed, n: int, held: Held, batches: Batches, options: FineTuneOptions
@@ -132,7 +132,7 @@ class _PairsTask:
 
     @property
     def parameters(self) -> Parameters:
-        """Return the weights that learn."""
+        """Return the trained weights."""
         return self._model.parameters
 
     def _texts(self, rows: Ids) -> Ids:
@@ -151,7 +151,7 @@ class _PairsTask:
         return loss, tokens
 
     def evaluate(self) -> float:
-        """Return the mean loss of rows held out, in batches as they are learnt."""
+        """Return the mean loss of the held-out rows, in batches as in training."""
         rows, step, total = self._held.held_out, self._options.batch // self._options.accumulate, 0.0
         for first in range(0, len(rows), step):
             some = rows[first : first + step]
@@ -159,7 +159,7 @@ class _PairsTask:
         return total / len(rows)
 
     def accuracy(self) -> float:
-        """Return the share of rows held out whose second text is nearest to the first, of all second texts there."""
+        """Return the share of held-out rows whose second text is the nearest of all second texts to the first one."""
         firsts, seconds = self._held.held_out, self._held.held_out + self._n
         made: list[Floats] = []
         for texts in (firsts, seconds):

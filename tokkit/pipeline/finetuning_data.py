@@ -1,4 +1,4 @@
-"""What encoders are fine-tuned on: rows of texts, their tokens, and batches that a seed draws."""
+"""The data for fine-tuning encoders: rows of texts, their tokens, and batches drawn with a seed."""
 
 from __future__ import annotations
 
@@ -21,26 +21,29 @@ from tokkit.pipeline.packing import Packed
 
 Ids = NDArray[np.int64]
 MAX_HELD_OUT = 1000
-"""Rows at most that the loss is evaluated on."""
+"""Maximum number of rows for the evaluation of the loss."""
 FORMS = (".jsonl", ".tsv")
 
 
 def read_rows(source: object) -> list[tuple[str, ...]]:
-    """Return rows of texts, all of as many: of a .jsonl or .tsv file, several of them, or rows that Python has.
+    """Return rows with the same number of texts: from one or several .jsonl or .tsv files, or from Python rows.
 
-    A line of .jsonl is an array or an object, whose values count in their order; a line of .tsv has
-    columns separated by tabs, without a heading. CorpusError names the line that is not such a row.
+    A line of .jsonl is an array, or an object whose values are taken in order; a line of .tsv has columns separated by
+    tabs, without a header. CorpusError names an invalid line.
     """
     rows = [row for where, value in _values(source) for row in [_row(value, where)]]
     widths = {len(row) for row in rows}
     if len(widths) > 1:
         odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
-        raise CorpusError(f"row {odd + 1} has {len(rows[odd])} texts, and row 1 {len(rows[0])}; all need as many")
+        raise CorpusError(
+            f"row {odd + 1} has {len(rows[odd])} texts, and row 1 has {len(rows[0])}; all rows must have the same "
+            "number"
+        )
     return rows
 
 
 def read_labelled(source: object) -> tuple[list[str], list[str]]:
-    """Return texts and their labels: rows of two as `read_rows` has them, or objects with "text" and "label"."""
+    """Return texts and their labels: from rows of two as in `read_rows`, or from objects with "text" and "label"."""
     texts, labels = [], []
     for where, value in _values(source):
         if isinstance(value, Mapping) and {"text", "label"} <= value.keys():
@@ -49,7 +52,7 @@ def read_labelled(source: object) -> tuple[list[str], list[str]]:
             value = [value[0], str(value[1])]
         row = _row(value, where)
         if len(row) != 2:
-            raise CorpusError(f"{where} has {len(row)} values; it must have a text and its label")
+            raise CorpusError(f"{where} has {len(row)} values; it must have two: a text and its label")
         texts.append(row[0])
         labels.append(row[1])
     return texts, labels
@@ -71,7 +74,7 @@ def _lines(path: str | os.PathLike[str]) -> Iterable[tuple[str, Any]]:
     name = files.show(path)
     form = next((form for form in FORMS if form in Path(path).suffixes), None)
     if form is None:
-        raise OptionError(f"{name}: pairs and labels are in files of these forms: {', '.join(FORMS)}")
+        raise OptionError(f"{name}: files of pairs and labels must have one of the endings {', '.join(FORMS)}")
     with opened(os.fspath(path), name) as (stream, _):
         for i, line in enumerate(stream):
             where = f"{name}: line {i + 1}"
@@ -88,34 +91,34 @@ def _lines(path: str | os.PathLike[str]) -> Iterable[tuple[str, Any]]:
 def _row(value: Any, where: str) -> tuple[str, ...]:
     row = tuple(value.values()) if isinstance(value, Mapping) else value
     if not isinstance(row, (list, tuple)) or len(row) < 2 or not all(isinstance(text, str) for text in row):
-        raise CorpusError(f"{where} is no row of texts; it must be two or more strings, such as [text, text]")
+        raise CorpusError(f"{where} is not a row of texts; it must contain two or more strings, such as [text, text]")
     return tuple(row)
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Rows to learn from, and rows held out, both by their numbers."""
+    """The indices of the training rows and of the held-out rows."""
 
     learnt: Ids
     held_out: Ids
 
     @classmethod
     def of(cls, n: int, share: float, seed: int, batch: int) -> Held:
-        """Draw a share of n rows; CorpusError if they leave no batch to learn from."""
+        """Draw a share of n rows to hold out; CorpusError if the rest is smaller than a batch."""
         held = min(max(round(n * share), 1), MAX_HELD_OUT)
         if n - held < batch:
             raise CorpusError(
-                f"there are {n} rows; a batch of {batch} needs {batch + held} at least, {held} of them to evaluate on: "
-                "give more, or a smaller batch"
+                f"there are {n} rows; a batch of {batch} needs at least {batch + held}, {held} of them for evaluation: "
+                "give more rows, or a smaller batch"
             )
         order = np.random.default_rng([seed, n]).permutation(n)
         return cls(np.sort(order[held:]), np.sort(order[:held]))
 
 
 class Batches:
-    """Batches of rows: each epoch has each row once, in an order that the seed and its number draw.
+    """Batches of rows: each epoch has each row once, in an order drawn with the seed and the number of the epoch.
 
-    Rows that share a text, by `keys`, do not meet in a batch; what is left at the end of an epoch is not used.
+    Rows with a common text (see `keys`) are never in one batch; rows left over at the end of an epoch are not used.
     """
 
     def __init__(self, rows: Ids, batch: int, seed: int, keys: Sequence[frozenset[str]] | None = None) -> None:
@@ -124,7 +127,7 @@ class Batches:
         self._before = 0
 
     def __call__(self, number: int) -> Ids:
-        """Return the rows of batch `number`, counted from 0; calls go forward, or start anew."""
+        """Return the rows of batch `number`, counted from 0; a call for an earlier batch starts again from 0."""
         if number < self._before:
             self._epoch, self._made, self._before = -1, [], 0
         while number >= self._before + len(self._made):
@@ -157,7 +160,7 @@ class Batches:
                 later = []
         if not made:
             raise CorpusError(
-                f"no batch of {self._batch} rows without a text twice can be made of {len(order)}; give a smaller batch"
+                f"the {len(order)} rows have no batch of {self._batch} without a repeated text; give a smaller batch"
             )
         return made
 
@@ -171,7 +174,7 @@ def taken(packed: Packed, texts: Ids) -> tuple[Ids, Ids, Ids | None]:
 
 
 def digest(packed: Packed, labels: Ids | None = None) -> str:
-    """Return a hash of all ids and labels: a training is resumed on the same ones."""
+    """Return a hash of all ids and labels: a training can only be resumed on the same data."""
     made = hashlib.blake2b(packed.ids.data, digest_size=16)
     made.update(packed.starts.data)
     if labels is not None:

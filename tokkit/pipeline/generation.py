@@ -265,10 +265,10 @@ def checked(decoder: TextDecoder, logits: Floats, ids: Sequence[NDArray[np.int64
     if np.isfinite(logits.max(-1)).all():
         return logits
     layers = decoder.config.layers
-    if layers.cross:  # what its cache attends to is not at hand
-        raise FormatError("the model's logits are not numbers but NaN or infinity; its weights may be damaged")
+    if layers.cross:  # the encoder's output is not available here
+        raise FormatError("the logits of the model are NaN or infinite; its weights may be damaged")
     states = np.empty((layers.n_layers, sum(map(len, ids)), layers.dim), dtype=np.float32)
     decoder(ids, [decoder.cache() for _ in ids], states=states)
     bad = [i for i in range(layers.n_layers) if not np.isfinite(states[i]).all()]
     where = f"layer {bad[0]} of {layers.n_layers}" if bad else "the head"
-    raise FormatError(f"the model's logits are not numbers: {where} gives NaN or infinity; its weights may be damaged")
+    raise FormatError(f"the logits of the model are NaN or infinite, first in {where}; its weights may be damaged")

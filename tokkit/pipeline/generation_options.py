@@ -107,11 +107,11 @@ class GenerationOptions:
             raise OptionError(f"early_stopping is {self.early_stopping!r}; it must be True, False or 'never'")
         made["prompt_lookup"] = as_int("prompt_lookup", self.prompt_lookup, minimum=0)
         if self.constraint is not None and self.force_words:
-            raise OptionError("constraint and force_words both say what must come; give one of them")
+            raise OptionError("constraint and force_words are given; give only one of them")
         if isinstance(self.force_words, str):
             raise OptionError(f"force_words is {self.force_words!r}; it must be a list of strings or of ids")
         if self.draft is not None and self.prompt_lookup:
-            raise OptionError("draft and prompt_lookup both propose tokens; give one of them")
+            raise OptionError("draft and prompt_lookup are given; give only one of them")
         if self.num_beams > 1:
             self._check_beams()
         if self.context_shift is not None:
@@ -126,13 +126,13 @@ class GenerationOptions:
                   "prompt_lookup": self.prompt_lookup}  # fmt: skip
         for name, value in others.items():
             if value:
-                raise OptionError(f"num_beams goes without {name}; leave one of them out")
+                raise OptionError(f"num_beams and {name} are given; leave one of them out")
         if self.n > self.num_beams:
-            raise OptionError(f"n is {self.n}; {self.num_beams} beams have as many texts at most")
+            raise OptionError(f"n is {self.n}; it must be at most num_beams, {self.num_beams}")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> GenerationOptions:
-        """Return the options by these names, those of `Sampling` among them.
+        """Return the options with these names, including those of `Sampling`.
 
         >>> GenerationOptions.of({"n": 2, "top_k": 5}).sampling.top_k
         5
@@ -140,7 +140,9 @@ class GenerationOptions:
         names, of_sampling = ({each.name for each in fields(kind)} for kind in (cls, Sampling))
         unknown = sorted(options.keys() - names - of_sampling)
         if unknown:
-            raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(names | of_sampling))}")
+            raise TypeError(
+                f"there is no option {unknown[0]!r}; the options are {', '.join(sorted(names | of_sampling))}"
+            )
         own = {name: value for name, value in options.items() if name in names}
         sampling = {name: value for name, value in options.items() if name in of_sampling}
         if sampling:

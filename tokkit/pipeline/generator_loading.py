@@ -24,7 +24,7 @@ from tokkit.pipeline.text_generator import TextGenerator
 from tokkit.tokenizer import Tokenizer
 
 PICTURES = ("<image_soft_token>",)
-"""Tokens that Gemma's models of text have no row for; a text with one is an error."""
+"""Tokens without a row in Gemma's text models; a text that contains one is an error."""
 
 
 def load(
@@ -33,7 +33,7 @@ def load(
 ) -> TextGenerator:  # fmt: skip
     """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`.
 
-    Those of a folder that `quantize` wrote are `stored`.
+    `stored` are the packed matrices of a folder written by `quantize`.
     """
     spec, eos_ids = read_spec(folder, config, dtype, max_length)
     weights: DecoderWeights | PackedWeights
@@ -58,12 +58,12 @@ def load(
 def read_spec(
     folder: Path, config: Mapping[str, Any], dtype: str, max_length: int | None = None
 ) -> tuple[DecoderSpec, list[int]]:
-    """Return what the model of a folder is, and the ids that end its texts."""
+    """Return the specification of the model in a folder, and the ids that end its texts."""
     where = files.show(folder / "config.json")
     try:
         spec = decoder_families.read(config, dtype)
         if not spec.config.layers.causal:
-            raise FormatError("its tokens see later ones, so that it makes vectors of texts and generates none")
+            raise FormatError("its attention is not causal, so it computes vectors and cannot generate text")
         eos_ids = eos_ids_of(folder, config)
     except FormatError as error:
         raise FormatError(f"{where}: {error}") from None
@@ -71,7 +71,7 @@ def read_spec(
 
 
 def limited(spec: DecoderSpec, max_length: int | None) -> DecoderSpec:
-    """Return a model for texts of at most `max_length` tokens, if that is given; OptionError for more than it takes."""
+    """Return a model limited to `max_length` tokens, if given; OptionError if that is more than its positions."""
     if max_length is None:
         return spec
     if isinstance(max_length, bool) or not isinstance(max_length, int) or not 1 <= max_length <= spec.max_length:
@@ -80,7 +80,7 @@ def limited(spec: DecoderSpec, max_length: int | None) -> DecoderSpec:
 
 
 def read_tokenizer(folder: Path, spec: DecoderSpec) -> Tokenizer:
-    """Return the tokenizer of a folder, which fits the model."""
+    """Return the tokenizer of a folder; FormatError if it does not fit the model."""
     return fitting(loading.load(folder), spec, files.show(folder))
 
 
@@ -93,13 +93,13 @@ def fitting(tokenizer: Tokenizer, spec: DecoderSpec, where: str) -> Tokenizer:
 
 
 def needs_rows(tokenizer: Tokenizer, rows: int) -> bool:
-    """Return whether a table of so many rows has too few for a tokenizer, but for a token in PICTURES."""
+    """Return whether a table has fewer rows than the tokenizer needs, tokens in PICTURES not counted."""
     added = tokenizer.definition.added_vocab
     return tokenizer.n_ids > rows + sum(added.get(name, -1) >= rows for name in PICTURES)
 
 
 def eos_ids_of(folder: Path, config: Mapping[str, Any]) -> list[int]:
-    """Return the ids that end a text, of generation_config.json, or else of config.json."""
+    """Return the ids that end a text, from generation_config.json, or else from config.json."""
     stated = modules.read_json(folder / "generation_config.json", {}).get("eos_token_id", config.get("eos_token_id"))
     listed = [] if stated is None else stated if isinstance(stated, list) else [stated]
     if not all(isinstance(id_, int) and not isinstance(id_, bool) and id_ >= 0 for id_ in listed):

@@ -1,4 +1,4 @@
-"""The tensors of experts in a GGUF file: all experts of a layer are one tensor there, and one each to a decoder."""
+"""The tensors of experts in a GGUF file, where all experts of a layer are one tensor, split for the decoder."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ LAYER = {
     **{f"experts.{{j}}.{part}": f"ffn_{part}.{{j}}" for part in ("gate", "up", "down")},
     **{f"shared.{part}": f"ffn_{part}_shexp" for part in ("gate", "up", "down")},
 }  # fmt: skip
-"""Ours → the name of a tensor; with the number of an expert it is that of files before all were one tensor."""
+"""Our name → the name of a tensor; names with the number of an expert occur in old files, one tensor per expert."""
 SIZES = {
     "n": "expert_count", "top": "expert_used_count", "hidden_dim": "expert_feed_forward_length",
     "shared_dim": "expert_shared_feed_forward_length",
 }  # fmt: skip
-"""What `Family.experts` calls a size → the key, without the name of the architecture before it."""
+"""The name of a size in `Family.experts` → the key in the file, without the prefix of the architecture."""
 JOINED, SHARED_GATE = "_exps.weight", "ffn_gate_inp_shexp.weight"
 
 
 def apart(tensors: Mapping[str, AnyTensor]) -> dict[str, AnyTensor]:
-    """Return the tensors of a file with one for each expert, and the gate of the shared one as a matrix of one row."""
+    """Return the tensors of a file, split by experts, with the gate of the shared expert as a matrix of one row."""
     made: dict[str, AnyTensor] = {}
     for name, tensor in tensors.items():
         if name.endswith(JOINED) and len(tensor.shape) == 3:
@@ -38,7 +38,7 @@ def apart(tensors: Mapping[str, AnyTensor]) -> dict[str, AnyTensor]:
 
 
 def _expert(tensor: AnyTensor, j: int) -> AnyTensor:
-    """Return the matrix of one expert, over the same bytes."""
+    """Return the matrix of one expert, a view of the same bytes."""
     _, rows, columns = tensor.shape
     if isinstance(tensor, BlockTensor):
         return replace(tensor, shape=(rows, columns), data=tensor.data[j * rows : (j + 1) * rows])

@@ -1,4 +1,4 @@
-"""What the model in a GGUF file is: its keys → the `DecoderSpec` that a config.json of the same model would give."""
+"""The keys of a GGUF file → the `DecoderSpec` that a config.json of the same model would give."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.families import MAX_LAYERS, count
 
 ROPE_FACTORS = "rope_freqs.weight"
-"""The tensor with a number for each pair of a head, by which its frequency is divided (Llama 3)."""
+"""The tensor of divisors of the frequencies, one for each pair of a head (Llama 3)."""
 SHORT_FACTORS, LONG_FACTORS = "rope_factors_short.weight", "rope_factors_long.weight"
-"""The same for texts of the length of training, and for longer ones (LongRoPE)."""
+"""The same for texts up to the training length, and for longer ones (LongRoPE)."""
 TABLES = {"word": "token_embd", "position": "position_embd", "embedding_norm": "token_embd_norm", "norm": "output_norm"}
 LAYER = {
     "attention.q": "attn_q", "attention.k": "attn_k", "attention.v": "attn_v", "attention.o": "attn_output",
@@ -30,16 +30,16 @@ LAYER = {
     "attention_norm": "attn_norm", "feed_forward_norm": "ffn_norm", "q_norm": "attn_q_norm", "k_norm": "attn_k_norm",
     "attended_norm": "post_attention_norm", "forwarded_norm": "post_ffw_norm",
 }  # fmt: skip
-"""Ours → the name of a tensor, the same in all architectures."""
+"""Our name → the name of a tensor, the same in all architectures."""
 JOINED = {part: f"attn_qkv:{part[-1]}" for part in ("attention.q", "attention.k", "attention.v")}
 JOINED_GATE = {"feed_forward.gate": "ffn_up:gate", "feed_forward.up": "ffn_up:up"}
-"""Names where one tensor holds several."""
+"""Names in architectures with fused tensors."""
 SIZES = {
     "dim": "embedding_length", "n_heads": "attention.head_count", "n_layers": "block_count",
     "hidden_dim": "feed_forward_length", "n_kv_heads": "attention.head_count_kv", "head_dim": "attention.key_length",
     "max_length": "context_length",
 }  # fmt: skip
-"""What `Family.keys` calls a size → the key, without the name of the architecture before it."""
+"""The name of a size in `Family.keys` → the key in the file, without the prefix of the architecture."""
 NEEDED = ("dim", "n_heads", "n_layers", "hidden_dim", "max_length")
 SCALINGS = {"none": "default", "linear": "linear", "yarn": "yarn", "longrope": "longrope"}
 """rope.scaling.type → rope_type of a config.json."""
@@ -47,13 +47,13 @@ SCALINGS = {"none": "default", "linear": "linear", "yarn": "yarn", "longrope": "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """How an architecture of GGUF files differs from the family of config.json that it is.
+    """The differences between an architecture of GGUF files and the same family of config.json.
 
-    `interleaved`: rows of queries and keys are in such an order that RoPE turns neighbours. `every`: of so many layers
-    the last has no window. `wide`: with so many layers scores are scaled by dim / n_heads, and not by the size of a
-    head. `local`: the base of the rope of layers with a window, where it is another one. `caps`: the soft caps of
-    scores and of logits, where a file does not say them; 0 is none. `mixture` is the family of files with experts,
-    `renormalize` whether the weights of those that are chosen add up to 1.
+    `interleaved`: rows of queries and keys are ordered so that RoPE rotates adjacent pairs. `every`: each `every`-th
+    layer has no window. `wide`: in a model with this number of layers scores are scaled by dim / n_heads, not by the
+    head size. `local`: the rope base of layers with a window, if it differs. `caps`: the default soft caps of scores
+    and of logits; 0 is none. `mixture` is the family of files with experts, `renormalize` whether the weights of the
+    chosen experts add up to 1.
     """
 
     model_type: str
@@ -80,8 +80,10 @@ ARCHITECTURES = {
     "gptneox": Architecture(model_type="gpt_neox"),
     "bloom": Architecture(model_type="bloom"),
 }
-"""general.architecture → what it is. Llama 1 to 3, Mistral and Mixtral are of llama, Pythia of gptneox, Qwen 2.5 of
-qwen2."""
+"""general.architecture → its description.
+
+Llama 1 to 3, Mistral and Mixtral are "llama", Pythia "gptneox", Qwen 2.5 "qwen2".
+"""
 
 
 def read(keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor], dtype: str = "float32") -> DecoderSpec:
@@ -94,7 +96,7 @@ def read(keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor],
         joined = joined | JOINED_GATE
     names = {f"layers.{{i}}.{ours}": f"blk.{{i}}.{name}"
              for ours, name in (LAYER | gguf_experts.LAYER | joined).items()}  # fmt: skip
-    # Files are written for reading: matrices as (outputs, inputs), parts after one another, what norms add added.
+    # In GGUF matrices are (outputs, inputs), fused parts are not interleaved, and offsets of norms are already added.
     family = replace(
         spec.family, tensors=TABLES | names, prefixes=("",), head="output", transposed=False, by_heads=False,
         norm_offset=0.0,
@@ -109,7 +111,7 @@ def read(keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor],
 
 
 class _Model:
-    """The keys of one model, which begin with the name of its architecture."""
+    """The keys of one model, which have the name of its architecture as prefix."""
 
     def __init__(self, keys: Mapping[str, Value], tensors: Mapping[str, Tensor | BlockTensor]) -> None:
         self._keys, self._tensors = keys, tensors
@@ -127,7 +129,7 @@ class _Model:
         return f"{self._prefix}.{short}"
 
     def config(self) -> dict[str, Any]:
-        """Return what a config.json would say."""
+        """Return the equivalent config.json."""
         family = self._family
         made: dict[str, Any] = {"model_type": self.of.model_type}
         for ours, theirs in family.keys.items():
@@ -135,7 +137,7 @@ class _Model:
                 made[theirs] = count(self._keys, self.name(SIZES[ours]))
         n_layers = made[family.keys["n_layers"]]
         if n_layers > MAX_LAYERS:
-            raise FormatError(f"{self.name('block_count')}: {n_layers} is too many; {MAX_LAYERS} are the most")
+            raise FormatError(f"{self.name('block_count')}: {n_layers} is too large; the maximum is {MAX_LAYERS}")
         norm = "layer_norm_rms_epsilon" if family.norm == "rms" else "layer_norm_epsilon"
         made[family.eps[0]] = self._number(f"attention.{norm}", family.eps[1])
         made["vocab_size"] = self._rows()
@@ -159,7 +161,7 @@ class _Model:
         return made
 
     def _experts(self) -> dict[str, Any]:
-        """Return the sizes of experts; files before there were keys for them have the sizes of all that are chosen."""
+        """Return the sizes of experts; old files without these keys state the total size of the chosen experts."""
         made: dict[str, Any] = {"norm_topk_prob": self.of.renormalize}
         for ours, theirs in self._family.experts.items():
             made[theirs] = count(self._keys, self.name(gguf_experts.SIZES[ours]), self._of_all(ours))
@@ -199,14 +201,14 @@ class _Model:
         return {"rope_parameters": {"full_attention": made, "sliding_attention": local}}
 
     def _long_rope(self) -> dict[str, Any]:
-        """Return LongRoPE's parameters: Phi-3's files have its factors as tensors."""
+        """Return LongRoPE's parameters: files of Phi-3 store its factors as tensors."""
         head, turned = self.name("attention.key_length"), self.name("rope.dimension_count")
         size = count(self._keys, head, count(self._keys, self.name(SIZES["dim"])) // self._heads())
         made: dict[str, Any] = {
             "rope_type": "longrope",
             "attention_factor": self._number("rope.scaling.attn_factor", 1.0),
             "original_max_position_embeddings": count(self._keys, self.name("rope.scaling.original_context_length")),
-            # Half a column more, so that the product is no less than the whole number.
+            # Half a column more, so that the product does not round below the integer.
             "partial_rotary_factor": min((count(self._keys, turned, size) + 0.5) / size, 1.0),
         }
         for key, name in (("short_factor", SHORT_FACTORS), ("long_factor", LONG_FACTORS)):
@@ -220,7 +222,7 @@ class _Model:
         return count(self._keys, self.name(SIZES["n_heads"]))
 
     def rope(self, of_config: RopeConfig) -> RopeConfig:
-        """Return the rope with what a config.json does not say."""
+        """Return the rope with the values that a config.json does not state."""
         size = self.name("rope.dimension_count")
         made = replace(of_config, interleaved=self.of.interleaved)
         if size in self._keys:
@@ -253,16 +255,18 @@ class _Model:
     def _rows(self) -> int:
         words = self._tensors.get("token_embd.weight")
         if words is None or len(words.shape) != 2:
-            raise FormatError("the tensor 'token_embd.weight', the table of tokens, is missing or no matrix")
+            raise FormatError("the tensor 'token_embd.weight', the table of tokens, is missing or not a matrix")
         return words.shape[0]
 
     def _refuse(self) -> None:
-        """Raise FormatError for what the families of decoders do not have."""
+        """Raise FormatError for features that are not supported."""
         if self._get("attention.causal", True) is not True:
-            raise FormatError(f"{self.name('attention.causal')}: only causal models are run")
+            raise FormatError(f"{self.name('attention.causal')}: only causal models are supported")
         key, value = (self._get(f"attention.{part}_length", None) for part in ("key", "value"))
         if None not in (key, value) and key != value:
-            raise FormatError(f"{self.name('attention.value_length')}: {value!r}, and keys have {key!r} columns")
+            raise FormatError(
+                f"{self.name('attention.value_length')}: {value!r}; it must be equal to attention.key_length, {key!r}"
+            )
 
     def _get(self, short: str, default: Value) -> Value:
         return self._keys.get(self.name(short), default)

@@ -1,4 +1,4 @@
-"""Loads the causal language model in a GGUF file, with the tokenizer of the same file, as a `TextGenerator`."""
+"""Loads the causal language model and the tokenizer in a GGUF file as a `TextGenerator`."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from tokkit.pipeline.text_generator import TextGenerator
 from tokkit.tokenizer import Tokenizer
 
 ENDS = ("eos", "eot", "eom")
-"""Keys of tokens that end a text: of all, of a turn, of a message."""
+"""Keys of the tokens that end a text, a turn, or a message."""
 END_NAMES = (
     "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
 )  # fmt: skip
-"""Control tokens that end a text though no key says so: most files have the key of one token alone."""
+"""Control tokens that end a text even if no key names them: most files have only one of the keys."""
 DERIVED = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight", "attn_rot_embd.weight")
-"""Tensors that are no weights: angles, which the configuration holds."""
+"""Tensors that are not weights: angles, which follow from the configuration."""
 
 
 def is_gguf(path: Path) -> bool:
-    """Return whether a path is a file that begins as a GGUF file does, or is called one."""
+    """Return whether a path is a file that begins like a GGUF file, or has its ending."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -49,7 +49,7 @@ def is_gguf(path: Path) -> bool:
 
 
 def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator:
-    """Return the generator of a file, with matrices packed as `dtype`, or as the file has them."""
+    """Return the generator of a file, with matrices packed as `dtype`, or as in the file."""
     made = read(path, dtype, max_length)
     again = functools.partial(load, Path(os.path.abspath(path)), dtype, max_length)
     return TextGenerator(path, made.tokenizer, made.decoder, made.spec, eos_ids=made.eos_ids, reload=again)
@@ -57,7 +57,7 @@ def load(path: Path, dtype: str | None, max_length: int | None) -> TextGenerator
 
 @dataclass(frozen=True, slots=True)
 class GGUFModel:
-    """What a file holds: the tokenizer, the model with its weights, and the ids that end a text."""
+    """The contents of a file: the tokenizer, the model with its weights, and the ids that end a text."""
 
     tokenizer: Tokenizer
     spec: DecoderSpec
@@ -67,12 +67,12 @@ class GGUFModel:
 
 
 def read(path: Path, dtype: str | None, max_length: int | None = None) -> GGUFModel:
-    """Return the model of a file, with matrices packed as `dtype`, or as the file has them."""
+    """Return the model of a file, with matrices packed as `dtype`, or as in the file."""
     where = files.show(path)
     contents = read_gguf(path)
     tensors = gguf_experts.apart(contents.tensors)
     if not tensors:
-        raise FormatError(f"{where}: it has no tensors, only a vocabulary")
+        raise FormatError(f"{where}: the file has no tensors, only a vocabulary")
     try:
         spec = gguf_families.read(contents.keys, tensors, dtype or "float32")
         vocabulary = gguf_vocabulary.read(contents.keys)
@@ -86,7 +86,7 @@ def read(path: Path, dtype: str | None, max_length: int | None = None) -> GGUFMo
         memory.check_weights(_bytes(named), "in the file's blocks", where)
     else:
         memory.check_model(spec.config, where)
-    weights = (DecoderWeights if dtype else BlockWeights)(named, spec, where, by="the keys of the file")
+    weights = (DecoderWeights if dtype else BlockWeights)(named, spec, where, by="the metadata of the file")
     try:
         decoder = TextDecoder(spec.config, weights)
     except FormatError as error:
@@ -96,7 +96,7 @@ def read(path: Path, dtype: str | None, max_length: int | None = None) -> GGUFMo
 
 
 def load_packed(stored: PackedFolder, max_length: int | None) -> TextGenerator:
-    """Return the generator of a folder that `quantize` made of a file: the tokenizer is in the keys of the file."""
+    """Return the generator of a folder that `quantize` made of a GGUF file: its keys contain the tokenizer."""
     path = stored.folder / VOCABULARY
     try:
         with files.open_regular(path, "a GGUF file") as file:
@@ -107,7 +107,7 @@ def load_packed(stored: PackedFolder, max_length: int | None) -> TextGenerator:
     with stored.fitting():
         config = config_of(DecoderConfig, stored.model.get("config"), "model.config")
         longest = Section(stored.model, "model").take("max_length", int)
-    family = decoder_families.LLAMA  # names of tensors, of which none is read
+    family = decoder_families.LLAMA  # any family: no tensor is read by its names
     spec = generator_loading.limited(DecoderSpec(family=family, config=config, max_length=longest), max_length)
     generator_loading.fitting(tokenizer, spec, stored.where)
     with stored.fitting():
@@ -117,7 +117,7 @@ def load_packed(stored: PackedFolder, max_length: int | None) -> TextGenerator:
 
 
 def config_of(cls: type[Any], value: object, path: str) -> Any:
-    """Return the configuration of a class of `tokkit.nn` that `dataclasses.asdict` made JSON of."""
+    """Return a configuration of `tokkit.nn` from the JSON of its `dataclasses.asdict`."""
     known = {each.name for each in fields(cls)}
     if not isinstance(value, dict) or value.keys() - known:
         raise FormatError(f"{path}: it must be an object with the keys {', '.join(sorted(known))}")
@@ -136,11 +136,11 @@ def config_of(cls: type[Any], value: object, path: str) -> Any:
 NESTED: dict[str, type[Any]] = {
     "layers": TransformerConfig, "rope": RopeConfig, "local_rope": RopeConfig, "experts": ExpertsConfig,
 }  # fmt: skip
-"""Fields of configurations that are configurations."""
+"""Fields that are configurations themselves."""
 
 
 def _bytes(tensors: Mapping[str, Tensor | BlockTensor]) -> int:
-    """Return the bytes of what is packed: a table of tokens that is no head too is read from the file, row by row."""
+    """Return the bytes of the packed matrices; a table of tokens that is not the head too stays in the file."""
     table = {"token_embd.weight"} if "output.weight" in tensors else set()
     return sum(tensor.data.nbytes for name, tensor in tensors.items() if name not in table)
 

@@ -1,12 +1,12 @@
-"""Packs the matrices of a GGUF file as the file has them: blocks stay the numbers that they are.
+"""Packs the matrices of a GGUF file in the precision of the file, without rounding the codes of blocks.
 
-A matrix in blocks becomes one of the two kinds with a scale for every 32 inputs, and a minimum if its type has minima:
+A matrix in blocks becomes one of two kinds with a scale for every 32 inputs, and a minimum if its type has minima:
 
-- Q4_0, Q4_1 and Q4_K "int4"; Q5_0, Q5_1, Q5_K and Q8_0 "int8-weight-only": the numbers themselves. Scales and minima
-  are float16, as in most types; those of Q4_K and Q5_K are products of a float16 and 6 bits, and rounded to it;
-- Q6_K, whose groups have 16 weights, "int8-weight-only" with new numbers: 8 bits for the 6 of two groups.
+- Q4_0, Q4_1 and Q4_K become "int4"; Q5_0, Q5_1, Q5_K and Q8_0 "int8-weight-only": with the same codes. Scales and
+minima are float16, as in most types; those of Q4_K and Q5_K, products of a float16 and 6 bits, are rounded to float16;
+- Q6_K, whose groups have 16 weights, becomes "int8-weight-only" with new codes: 8 bits for the 6 bits of two groups.
 
-Parts of one product, as queries, keys and values, are of one kind: that of the widest.
+Matrices of one product, such as queries, keys and values, get the same kind: that of the widest.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from tokkit.pipeline.decoder_weights import DecoderWeights
 
 Halves = NDArray[np.float16]
 Parts = tuple[NDArray[np.generic], Halves, Halves | None]
-"""Numbers (n, groups, …), scales and minima (n, groups), as `PackedLinear.of_blocks` takes them."""
+"""Codes (n, groups, …), scales and minima (n, groups), for `PackedLinear.of_blocks`."""
 GROUP = 32
 AS_THEY_ARE = {"Q4_0": "int4", "Q8_0": "int8-weight-only"}
-"""Types whose blocks are read where they are: a float16, and the numbers in the order of the kind."""
+"""Types whose blocks are used in place: a float16, and the codes in the order of the kind."""
 
 
 class BlockWeights(DecoderWeights):
-    """The weights of a GGUF file, as `DecoderWeights`, and matrices packed as they are: `TextDecoder` takes `ready`."""
+    """The weights of a GGUF file, like `DecoderWeights`, with the packed matrices in `ready` for `TextDecoder`."""
 
     @property
     def ready(self) -> Mapping[str, PackedLinear]:
-        """The packed matrices of all products by the decoder's names, made when they are asked for."""
+        """The packed matrices of all products by the decoder's names, created on access."""
         return _Ready(self)
 
     def matrix(self, names: Sequence[str], memory: LargeMemory) -> PackedLinear:
-        """Return matrices below one another as one, with their biases."""
+        """Return matrices stacked into one, with their biases."""
         parts = [self.stored(f"{name}.weight") for name in names]
         biases = [self.get(f"{name}.bias") for name in names]
         bias = None
@@ -77,7 +77,7 @@ class _Ready(Mapping[str, PackedLinear]):
 
 
 def _products(config: DecoderConfig, layer: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what the decoder calls the matrix of each product of a layer, and the weights below one another in it."""
+    """Yield the decoder's name of the matrix of each product of a layer, and the weights stacked in it."""
     yield "qkv", ("attention.q", "attention.k", "attention.v")
     yield "o", ("attention.o",)
     experts = config.experts if config.has_experts(layer) else None
@@ -93,7 +93,7 @@ def _up(config: DecoderConfig, name: str) -> tuple[str, ...]:
 
 
 def packed(parts: Sequence[Tensor | BlockTensor], bias: Floats | None, memory: LargeMemory) -> PackedLinear:
-    """Return tensors below one another as one matrix of the kind that holds all of them; numbers alone are floats."""
+    """Return tensors stacked into one matrix of the kind that can hold all of them."""
     blocks = [part for part in parts if isinstance(part, BlockTensor)]
     if len(blocks) < len(parts):
         weight = np.concatenate([part.float32() for part in parts])
@@ -105,7 +105,7 @@ def packed(parts: Sequence[Tensor | BlockTensor], bias: Floats | None, memory: L
 
 
 def _taken(part: BlockTensor, kind: str, minima: bool) -> Parts:
-    """Return a matrix in groups of 32, its numbers as `kind` has them, and minima though it has none of its own."""
+    """Return a matrix in groups of 32 with the codes of `kind`, and with minima even if its type has none."""
     rows, groups = part.shape[0], part.shape[1] // GROUP
     if AS_THEY_ARE.get(part.dtype) == kind and not minima:
         whole = part.data.reshape(rows, groups, part.type.n_bytes)
@@ -130,7 +130,7 @@ def _taken(part: BlockTensor, kind: str, minima: bool) -> Parts:
 
 
 def _groups_of_32(taken: Groups) -> tuple[NDArray[np.int8], Floats, Floats | None]:
-    """Return codes (groups, 32), scales and minima (groups); groups of 16 are joined, and get new codes."""
+    """Return codes (groups, 32), scales and minima (groups); groups of 16 are merged, with new codes."""
     if taken.codes.shape[-1] == GROUP:
         minima = None if taken.minima is None else taken.minima.reshape(-1)
         return taken.codes.reshape(-1, GROUP), taken.scales.reshape(-1), minima
@@ -142,7 +142,7 @@ def _groups_of_32(taken: Groups) -> tuple[NDArray[np.int8], Floats, Floats | Non
 
 
 def _finite(halves: Halves, part: BlockTensor) -> Halves:
-    """Return scales; FormatError if one of them is NaN, infinite or beyond a float16."""
+    """Return the scales; FormatError if one of them is NaN, infinite or out of the range of float16."""
     if not np.isfinite(halves).all():
-        raise FormatError(f"the tensor {part.name!r} of {part.dtype} has a scale that is NaN or infinite as float16")
+        raise FormatError(f"the tensor {part.name!r} of {part.dtype} has a scale that is NaN or infinite in float16")
     return halves

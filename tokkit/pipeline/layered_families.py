@@ -1,6 +1,6 @@
-"""The encoder families that have the layers of a decoder: ModernBERT, Nomic BERT, GTE, EuroBERT, embedding decoders.
+"""The encoder families with decoder layers: ModernBERT, Nomic BERT, GTE, EuroBERT, embedding decoders.
 
-Each family is data, as in decoder_families.py; `published` are names of keys in older files.
+Each family is data, as in decoder_families.py; `published` are keys of older files.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from tokkit.pipeline.families import ACTIVATIONS, TABLES, count, family_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredFamily:
-    """One way of naming things: `layers`, what `published` files call keys, and the `head` for masked tokens.
+    """The names in one family: `layers`, the keys of `published` files, and the `head` for masked tokens.
 
-    `defaults` are of keys that a file may leave out. `head_activation` is the key of the head's activation; "" stands
-    for gelu.
+    `defaults` are values of optional keys. `head_activation` is the key of the head's activation; "" means gelu.
     """
 
     layers: Family
@@ -39,7 +38,7 @@ _TABLES = {"word": TABLES["embeddings.word"], "type": TABLES["embeddings.type"],
 
 
 def _layers(of: str, qkv: str, **names: str) -> dict[str, str]:
-    """Return the names of a layer's tensors; those of q, k and v are joined."""
+    """Return the names of a layer's tensors; q, k and v are fused."""
     parts = {f"attention.{part}": f"{qkv}:{part}" for part in "qkv"}
     parts |= {ours.replace("__", "."): name for ours, name in names.items()}
     return {f"layers.{{i}}.{ours}": f"{of}.{{i}}.{name}" for ours, name in parts.items()}
@@ -95,12 +94,15 @@ GTE = LayeredFamily(
 EUROBERT = LayeredFamily(layers=replace(decoder_families.LLAMA, encoder=True, eps=("rms_norm_eps", 1e-5)))
 NEW = replace(GTE, defaults={"rope_theta": 10000.0}, head_activation="hidden_act")
 FAMILIES = {"modernbert": MODERN_BERT, "nomic_bert": NOMIC_BERT, "gte": GTE, "new": NEW, "eurobert": EUROBERT}
-"""model_type of a config.json → family. Snowflake's Arctic M Long is of type nomic_bert, GTE's first files of new."""
+"""model_type of a config.json → family.
+
+Snowflake's Arctic M Long is of type nomic_bert, the first files of GTE are of type new.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayeredSpec:
-    """What one encoder is: its layers, tables and names as those of a decoder, and its head for masked tokens."""
+    """One encoder: its layers, tables and names, in the form of a decoder, and its head for masked tokens."""
 
     decoder: DecoderSpec
     head: Mapping[str, str] = field(default_factory=dict)
@@ -118,11 +120,11 @@ class LayeredSpec:
 
     @property
     def types(self) -> int:
-        """Rows of the table of token types, 0 without one."""
+        """Rows of the table of token types; 0 if there is none."""
         return self.decoder.config.types
 
     def name(self, ours: str) -> str:
-        """Return what the file calls a tensor, without the prefix that it may have."""
+        """Return the file's name of a tensor, without the optional prefix."""
         return self.decoder.source(ours.removeprefix("embeddings."))[0]
 
 
@@ -156,14 +158,14 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> LayeredSpec:
 
 
 def _gated(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Nomic's files name the gate and its activation at once."""
+    """Nomic's files name the gate and its activation in one value."""
     gates = {"swiglu": "silu", "geglu": "gelu"}
     stated = config.get("activation_function")
     return {"hidden_act": gates[stated]} if stated in gates else {}
 
 
 def _windowed(config: Mapping[str, Any]) -> dict[str, Any]:
-    """ModernBERT says how many tokens are seen on both sides together, and which layers see all by a number."""
+    """ModernBERT states the window of both sides together, and every how many layers attention is full."""
     if "local_attention" not in config:
         return {}
     made: dict[str, Any] = {"sliding_window": max(count(config, "local_attention") // 2, 1), "use_sliding_window": True}
@@ -175,7 +177,7 @@ def _windowed(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _scaled(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Scalings of ropes that have other names, or another meaning, in these files."""
+    """Scalings of ropes with other names, or another meaning, in these files."""
     factor = config.get("rotary_scaling_factor")
     if factor:  # Nomic's
         trained = count(config, "max_trained_positions", 2048)
@@ -183,7 +185,7 @@ def _scaled(config: Mapping[str, Any]) -> dict[str, Any]:
     stated = config.get("rope_scaling")
     if not isinstance(stated, Mapping) or stated.get("type", stated.get("rope_type")) != "ntk":
         return {}
-    # GTE's: the base times the factor, and all frequencies by the same number besides (Su 2023).
+    # GTE's NTK scaling: the base times the factor, and all frequencies divided by the same number (Su 2023).
     if stated.get("mixed_b") is not None:
         raise FormatError("rope_scaling.mixed_b is not supported; leave it out")
     by = float(typed(stated.get("factor"), "rope_scaling.factor", int, float))

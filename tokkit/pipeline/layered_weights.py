@@ -1,4 +1,4 @@
-"""Finds the tensors of an encoder with the layers of a decoder, and of its head for masked tokens, in a file."""
+"""Finds the tensors of an encoder with decoder layers, and of its head for masked tokens, in a file."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tokkit.pipeline.layered_families import LayeredSpec
 from tokkit.pipeline.weights import checked
 
 HEADS = r"(?:head\.|decoder\.|score\.)"
-"""Heads of tasks that other encoders do not have."""
+"""Task heads that other encoders do not have."""
 
 
 class LayeredWeights(DecoderWeights):
-    """The tensors that an encoder needs, by our names; heads of tasks may be in the file besides."""
+    """The tensors of an encoder by our names; the file may also contain task heads."""
 
     def __init__(self, tensors: Mapping[str, Tensor], spec: LayeredSpec, where: str) -> None:
         self._encoder, self._file = spec, tensors
         super().__init__(tensors, spec.decoder, where)
 
     def known(self, name: str) -> bool:
-        """Return whether a tensor that the encoder does not need may be in its file."""
+        """Return whether an unused tensor is allowed in the file of the encoder."""
         bare = name.removeprefix(self._prefix)
         return re.match(OTHERS, bare) is not None or re.match(HEADS, name) is not None or super().known(name)
 
@@ -63,6 +63,6 @@ def masked_head(tensors: Mapping[str, Tensor], spec: LayeredSpec, where: str) ->
     if names["bias"] in tensors:
         made["bias"] = np.array(taken(names["bias"], (rows,)).float32())
     decoder = f"{names['decoder']}.weight"
-    if decoder in tensors:  # a matrix of its own, and not the table of words
+    if decoder in tensors:  # a separate matrix instead of the table of words
         made["decoder.weight"] = taken(decoder, (rows, dim)).data
     return made

@@ -1,4 +1,4 @@
-"""Encoders of folders that go on learning: configuration and weights for `tokkit.nn.grad`, and folders of them."""
+"""Encoders that are trained further: their configuration and weights for `tokkit.nn.grad`, and their folders."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ NO_LIMIT = 1 << 31
 
 
 def encoder_config(spec: AnySpec) -> EncoderConfig:
-    """Return what an encoder that learns is; OptionError for a type whose layers do not learn."""
+    """Return the specification of a trainable encoder; OptionError for a type that cannot be trained."""
     if not isinstance(spec, EncoderSpec) or spec.config.relative_buckets:
-        raise OptionError(f"the layers of this type of model do not learn here; those of {', '.join(LEARNT)} do")
+        raise OptionError(f"models of this type cannot be trained; these can: {', '.join(LEARNT)}")
     if spec.embedding_dim != spec.config.dim:
         raise OptionError(
-            f"the tables have {spec.embedding_dim} columns and the layers {spec.config.dim}; encoders learn here if "
-            "both are equal"
+            f"the tables have {spec.embedding_dim} columns and the layers {spec.config.dim}; an encoder can be "
+            "trained only if both are equal"
         )
     return EncoderConfig(
         layers=spec.config, vocab_size=spec.vocab_size, positions=spec.positions, types=spec.types,
@@ -56,13 +56,13 @@ def encoder_config(spec: AnySpec) -> EncoderConfig:
 
 
 def encoder_weights(tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) -> dict[str, Floats]:
-    """Return the weights of an encoder by our names, as float32 arrays of their own."""
+    """Return copies of the weights of an encoder by our names, as float32."""
     found = Weights(tensors, spec, where)
     return {name: as_floats(array) for name, array in found.items()}
 
 
 def as_floats(array: NDArray[Any]) -> Floats:
-    """Return a copy of a tensor's numbers as float32; uint16 is bfloat16."""
+    """Return a float32 copy of a tensor; uint16 is bfloat16."""
     if array.dtype == np.uint16:
         array = (array.astype(np.uint32) << 16).view(np.float32)
     return np.array(array, dtype=np.float32)
@@ -73,9 +73,9 @@ def encoder_adapter(
     base: str | os.PathLike[str], task_type: str | None, saved: Mapping[str, str] | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> NewAdapter:  # fmt: skip
-    """Return an adapter on an encoder; of a model with a head, names begin as in its files.
+    """Return an adapter on an encoder; in a model with a head, names have the prefix of its files.
 
-    `saved` are our name → the file's of weights that learn whole, and are saved beside the adapter.
+    `saved` is our name → the file's name of weights that are trained in full and saved with the adapter.
     """
     prefix = "" if task_type == "FEATURE_EXTRACTION" else spec.family.prefix
     return NewAdapter.of(
@@ -86,7 +86,7 @@ def encoder_adapter(
 
 @dataclass(frozen=True, slots=True)
 class SavedEncoder:
-    """The folder of an encoder that is about to learn: what it is, its tensors and its tokenizer."""
+    """The folder of an encoder to train: its configuration, its tensors and its tokenizer."""
 
     root: Path
     home: Path
@@ -97,7 +97,7 @@ class SavedEncoder:
     tokenizer: Tokenizer
     pooling: str
     limit: int
-    """Tokens that it reads of a text."""
+    """The maximum number of tokens read of a text."""
     left: bool
 
     @classmethod
@@ -120,7 +120,7 @@ class SavedEncoder:
         if vectors and (chain.dense or len(chain.poolings) != 1 or chain.poolings[0] not in POOLINGS):
             raise OptionError(
                 f"{files.show(path)}: pooled by {', '.join(chain.poolings)} with {len(chain.dense)} dense layers; "
-                f"vectors that learn are pooled by one of {', '.join(POOLINGS)}, without dense layers"
+                f"training needs one of the poolings {', '.join(POOLINGS)}, without dense layers"
             )
         stated = modules.read_json(home / "tokenizer_config.json", {})
         limit = min(
@@ -133,7 +133,7 @@ class SavedEncoder:
 
     @property
     def config(self) -> EncoderConfig:
-        """Return what the encoder is."""
+        """Return the specification of the encoder."""
         return encoder_config(self.spec)
 
     def weights(self) -> dict[str, Floats]:
@@ -141,21 +141,21 @@ class SavedEncoder:
         return encoder_weights(self.tensors, self.spec, files.show(self.home))
 
     def adapter(self, lora: LoraOptions, seed: int) -> NewAdapter:
-        """Return an adapter of the encoder alone, whose weights stay."""
+        """Return an adapter of the encoder alone, whose weights are frozen."""
         return encoder_adapter(
             self.spec, self.config.shapes(), self.weights(), lora, seed=seed, base=self.root,
             task_type="FEATURE_EXTRACTION",
         )  # fmt: skip
 
     def packed(self, texts: Sequence[str], max_length: int | None) -> Packed:
-        """Return texts as the model reads them, of `max_length` tokens at most."""
+        """Return texts as ids for the model, of at most `max_length` tokens."""
         if max_length is not None and not 1 <= as_int("max_length", max_length) <= self.limit:
             raise OptionError(f"max_length is {max_length}; the model reads 1 to {self.limit} tokens")
         packer = Packer(self.tokenizer, max_length or self.limit, left=self.left)
         return packer(texts, special="all", threads=current_threads())
 
     def write_start(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
-        """Copy what is not a weight; with `about`, a configuration of its own, the transformer's files alone."""
+        """Copy everything except weights; with `about`, a new configuration, only the files of the transformer."""
         source = self.root if about is None else self.home
         copy_files(source, folder, alone=about is not None)
         made = dict(self.about if about is None else about)
@@ -166,7 +166,7 @@ class SavedEncoder:
         files.write_atomically(folder / self._inside(about) / CONFIG, data)
 
     def write_model(self, folder: Path, weights: Mapping[str, Floats]) -> None:
-        """Write the weights in place of the folder's own; what else is in its file stays, such as a pooler."""
+        """Write the weights in place of the original ones; other tensors of the file are kept, such as a pooler."""
         found = Weights(self.tensors, self.spec, files.show(self.home))
         made: dict[str, Any] = dict(self.tensors)
         made |= {name: weights[ours] for ours, name in found.file_names().items()}

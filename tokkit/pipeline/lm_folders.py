@@ -1,4 +1,4 @@
-"""Folders of language models that were trained here: configurations to begin with, and files that transformers read."""
+"""Folders of trained language models: initial configurations, and files that transformers loads."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ PRESETS: dict[str, dict[str, Any]] = {
     "gpt2-1m": {"model_type": "gpt2", "n_embd": 128, "n_layer": 4, "n_head": 4},
     "gpt2-14m": {"model_type": "gpt2", "n_embd": 384, "n_layer": 6, "n_head": 6},
 }
-"""Name → the sizes of a model; parameters are counted with a vocabulary of some thousand tokens."""
+"""Name → the sizes of a model; parameters are counted with a vocabulary of a few thousand tokens."""
 ENDS = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "[SEP]")
-"""Tokens that end a document: the first of them that a tokenizer has."""
+"""Tokens that end a document: the first of these in the vocabulary is used."""
 NEW = ("llama", "gpt2")
-"""Types of models that begin here, without biases or with all of them."""
+"""Types of new models, without biases or with all of them."""
 TOKENIZER, CONFIG, WEIGHTS = "tokenizer.json", "config.json", "model.safetensors"
 WRITTEN = (TOKENIZER, CONFIG, WEIGHTS, "tokenizer_config.json", NAME)
 """The files that a training writes."""
 
 
 def end_token(tokenizer: Tokenizer) -> str | None:
-    """Return the special token that ends documents, or None if a tokenizer has none of `ENDS`."""
+    """Return the special token that ends documents; None if the tokenizer has none of `ENDS`."""
     return next((token for token in ENDS if token in tokenizer.special_tokens), None)
 
 
 def config_of(config: str | os.PathLike[str] | Mapping[str, Any], tokenizer: Tokenizer, context: int) -> dict[str, Any]:
-    """Return the config.json of a model: of a preset's name, a file or a mapping, for a tokenizer and a context.
+    """Return the config.json of a model from the name of a preset, a file or a mapping, for a tokenizer and a context.
 
-    What a configuration does not say is added: see `completed`.
+    Missing keys are added: see `completed`.
     """
     made = stated_config(config, PRESETS)
     if made.get("model_type") not in NEW or made.get("attention_bias") or made.get("mlp_bias"):
         raise OptionError(
-            f"config is of model_type {made.get('model_type')!r}; new models are one of {', '.join(NEW)}, without "
-            "attention_bias and mlp_bias, and others go on learning: give model, a folder"
+            f"config is of model_type {made.get('model_type')!r}; a new model must be one of {', '.join(NEW)}, "
+            "without attention_bias and mlp_bias; to train another type further, give its folder as model"
         )
     return completed(made, tokenizer, context)
 
@@ -61,18 +61,20 @@ def config_of(config: str | os.PathLike[str] | Mapping[str, Any], tokenizer: Tok
 def stated_config(
     config: str | os.PathLike[str] | Mapping[str, Any], presets: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Return what a mapping, the name of a preset, or a config.json says; OptionError if it is none of them."""
+    """Return the configuration in a mapping, a preset or a config.json; OptionError if it is none of them."""
     if isinstance(config, Mapping):
         return dict(config)
     if isinstance(config, str) and config in presets:
         return dict(presets[config])
     if Path(config).is_file():
         return modules.read_json(Path(config))
-    raise OptionError(f"config is {os.fspath(config)!r}; it must be one of {', '.join(presets)}, or a config.json")
+    raise OptionError(
+        f"config is {os.fspath(config)!r}; it must be one of {', '.join(presets)}, or the path of a config.json"
+    )
 
 
 def completed(config: Mapping[str, Any], tokenizer: Tokenizer, context: int) -> dict[str, Any]:
-    """Return a configuration with what it does not say: vocab_size, the most positions, tied heads, the end token."""
+    """Return a configuration with its missing keys added: vocab_size, the positions, the tied head, the end token."""
     made, end = dict(config), end_token(tokenizer)
     is_gpt2 = made.get("model_type") == "gpt2"
     common: dict[str, Any] = {
@@ -86,7 +88,7 @@ def completed(config: Mapping[str, Any], tokenizer: Tokenizer, context: int) -> 
         dim = made.get("hidden_size", 0)
         common |= {
             "max_position_embeddings": context, "rms_norm_eps": 1e-5, "hidden_act": "silu",
-            # Three matrices as large as the two of a feed-forward of 4 dim, in whole lines of memory.
+            # Three matrices as large as the two of a feed-forward with 4 dim, rounded to whole cache lines.
             "intermediate_size": (dim * 8 // 3 + 31) // 32 * 32 if isinstance(dim, int) else 0,
         }  # fmt: skip
     made = common | made
@@ -96,7 +98,7 @@ def completed(config: Mapping[str, Any], tokenizer: Tokenizer, context: int) -> 
 
 
 def spec_of(config: Mapping[str, Any], context: int) -> DecoderSpec:
-    """Return what a configuration says, with biases where its family has them."""
+    """Return the specification of a configuration, with biases where its family has them."""
     spec = decoder_families.read(config)
     if spec.max_length < context:
         raise OptionError(f"context is {context}; the configuration has positions for {spec.max_length} tokens")
@@ -106,20 +108,20 @@ def spec_of(config: Mapping[str, Any], context: int) -> DecoderSpec:
 
 
 def read_weights(folder: Path, spec: DecoderSpec) -> dict[str, Floats]:
-    """Return the weights of a folder's model by our names, as float32."""
+    """Return the weights of the model in a folder by our names, as float32."""
     found = DecoderWeights(read_model(folder), spec, files.show(folder))
     made = {}
     for name, array in found.items():
-        if array.dtype == np.uint16:  # the table of tokens, as it is stored
+        if array.dtype == np.uint16:  # the table of tokens keeps its stored type
             array = (array.astype(np.uint32) << 16).view(np.float32)
         made[name] = np.array(array, dtype=np.float32)
     return made
 
 
 def tensors_of(weights: Mapping[str, Floats], spec: DecoderSpec) -> dict[str, Any]:
-    """Return name → tensor as the family's files have them, of weights by our names; float32."""
+    """Return name → tensor in the form of the family's files, from weights by our names; float32."""
     if spec.family.by_heads:
-        raise FormatError("models that join queries and keys by heads are not written")
+        raise FormatError("models that interleave queries and keys by heads cannot be written")
     made: dict[str, Any] = {}
     for ours, array in weights.items():
         name, part = spec.source(ours)
@@ -137,7 +139,7 @@ def tensors_of(weights: Mapping[str, Floats], spec: DecoderSpec) -> dict[str, An
 
 
 def write_start(folder: Path, config: Mapping[str, Any], tokenizer: Tokenizer) -> None:
-    """Write the configuration and the tokenizer of a model that is about to be trained."""
+    """Write the configuration and the tokenizer of a model before its training."""
     folder.mkdir(parents=True, exist_ok=True)
     end = end_token(tokenizer)
     context = config.get("max_position_embeddings", config.get("n_positions"))
@@ -150,5 +152,5 @@ def write_start(folder: Path, config: Mapping[str, Any], tokenizer: Tokenizer) -
 
 
 def write_model(folder: Path, weights: Mapping[str, Floats], spec: DecoderSpec) -> None:
-    """Write the weights of a model whose configuration is in the folder."""
+    """Write the weights of a model into the folder with its configuration."""
     write_safetensors(folder / WEIGHTS, tensors_of(weights, spec), {"format": "pt"})

@@ -19,20 +19,20 @@ from tokkit.pipeline.training_loop import TrainedModel, TrainingOptions, Trainin
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers import train
 
-NO_MODEL = "lora is for a model that there is; give its folder, model"
+NO_MODEL = "lora needs a trained model; give its folder as model"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LMOptions(TrainingOptions):
     """How a language model is trained.
 
-    Each step learns `batch` texts of `context` tokens, in `accumulate` parts that are in memory one after another.
-    There are `steps` of them, or fewer if `seconds` are over before, by which the learning rate then falls. It rises to
-    `lr` over `warmup` steps, and falls to a tenth of it by half a cosine. `weight_decay`, `max_norm` and `betas` are
-    those of `AdamW`, `dropout` and `precision` those of `CausalLM`. Of the weights of attention the share
-    `attention_dropout` drops out; None is what config.json states if `dropout` is above 0, and else 0. With an
-    `average` above 0, what is evaluated and written is the average of the weights by that decay. One `seed` gives one
-    model, for any number of threads, unless `seconds` are given.
+    Each step trains on `batch` texts of `context` tokens, in `accumulate` parts, one in memory at a time. The training
+    ends after `steps` steps, or after `seconds`, and the learning rate follows whichever comes first: it rises to `lr`
+    over `warmup` steps, and decays to a tenth of it along half a cosine. `weight_decay`, `max_norm` and `betas` are
+    those of `AdamW`, `dropout` and `precision` those of `CausalLM`. `attention_dropout` applies to the attention
+    weights; None takes the value in config.json if `dropout` is above 0, else 0. With an `average` above 0, the moving
+    average of the weights with that decay is evaluated and written. The same `seed` gives the same model for any number
+    of threads, unless `seconds` is given.
     """
 
     context: int = 256
@@ -63,20 +63,21 @@ def train_lm(
 ) -> TrainedModel:
     """Train a causal language model on a corpus, and write its folder.
 
-    `source` is as of `tokkit.train`; files are whole documents. Without a `tokenizer` a byte-level BPE of `vocab_size`
-    tokens is trained on it. `config` is the name of one of `lm_folders.PRESETS`, a config.json or its contents, of
-    Llama's or GPT-2's shape; with a `model`, a folder of such a one, that goes on learning, with its own tokenizer.
+    `source` is as in `tokkit.train`; each file is one document. Without a `tokenizer` a byte-level BPE of `vocab_size`
+    tokens is trained on it. `config` is the name of one of `lm_folders.PRESETS`, a config.json or its contents, of a
+    Llama or GPT-2 model; with a `model`, the folder of such a model, that model is trained further, with its own
+    tokenizer.
 
-    With `lora` the weights of the `model` stay, and adapters learn: the folder gets these, as PEFT writes them, and
-    `load` adds them to the model; see `merge_adapter`.
+    With `lora` the weights of the `model` are frozen, and adapters are trained: the folder contains only these, as PEFT
+    writes them; `load` adds them to the model; see `merge_adapter`.
 
     The folder gets config.json, the tokenizer, and model.safetensors at the end. A checkpoint is written every
-    `save_every` steps and on Ctrl-C, which then raises KeyboardInterrupt; `resume` goes on from it and ends with the
-    same bits. `progress` is called after each step; the loss on text held out is measured every `evaluate_every` steps
-    and at the end.
+    `save_every` steps and on Ctrl-C, which then raises KeyboardInterrupt; `resume` continues from it, and the result is
+    bit-identical. `progress` is called after each step; the loss on held-out text is measured every `evaluate_every`
+    steps and at the end.
 
-    Raises CorpusError for a corpus that is too small, OptionError for options that cannot work or are not those of the
-    checkpoint, TrainingError for a training that diverges, FileExistsError for a folder with another model unless
+    Raises CorpusError for a corpus that is too small, OptionError for options that are invalid or differ from those of
+    the checkpoint, TrainingError if the training diverges, FileExistsError for a folder with another model unless
     `overwrite`.
     """
     options, folder = options or LMOptions(), Path(output)
@@ -138,14 +139,14 @@ def train_lm(
 
 
 class _CausalTask:
-    """Each token of a text predicts the next one."""
+    """The training task: each token of a text predicts the next one."""
 
     def __init__(self, model: CausalLM, text: TrainingText, options: LMOptions) -> None:
         self._model, self._text, self._options = model, text, options
 
     @property
     def parameters(self) -> Parameters:
-        """Return the weights that learn."""
+        """Return the trained weights."""
         return self._model.parameters
 
     def learn(self, number: int) -> tuple[float, int]:
@@ -159,7 +160,7 @@ class _CausalTask:
         return loss, options.batch * options.context
 
     def evaluate(self) -> float:
-        """Return the mean loss of the text that was held out."""
+        """Return the mean loss of the held-out text."""
         options, total, count = self._options, 0.0, 0
         for ids in self._text.evaluation(options.batch // options.accumulate, options.context):
             total += self._model.loss(ids) * len(ids)
@@ -168,7 +169,7 @@ class _CausalTask:
 
 
 def twice(source: object) -> tuple[object, object]:
-    """Return a corpus two times: an iterator of texts can be gone through once."""
+    """Return a corpus twice, because an iterator of texts can be read only once."""
     if isinstance(source, Iterator):
         texts = list(source)
         return iter(texts), iter(texts)

@@ -1,4 +1,4 @@
-"""Loads a model's folder, or a name on the hub, with its tokenizer, in the given precision."""
+"""Loads a model with its tokenizer from a folder, or by its name on the hub, in the given precision."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def load(
         made = load(path_or_name, precision=precision, max_length=max_length, download=download, adapter=adapter)
         if not isinstance(made, TextGenerator):
             raise OptionError(
-                f"cache is {cache!r}, and {show(os.fspath(path_or_name))} generates no text; leave it out"
+                f"cache is {cache!r}, but {show(os.fspath(path_or_name))} does not generate text; leave it out"
             )
         return made.with_cache(cache)
     if precision is not None and precision not in PRECISIONS:
@@ -94,14 +94,17 @@ def load(
     if adapter is None and (folder / ADAPTER).is_file() and adapters.is_adapter(folder):
         base = adapters.read_adapter(folder).base
         if base is None:
-            raise FormatError(f"{files.show(folder)}: this adapter does not name its model; load that, with adapter=")
+            raise FormatError(
+                f"{files.show(folder)}: this adapter does not name its model; load the model, with this folder as "
+                "adapter"
+            )
         return load(base, precision=precision, max_length=max_length, download=download, adapter=folder)
     added = None if adapter is None else Path(os.path.abspath(adapter))
     if added is not None and (
         not folder.is_dir() or packed_folders.is_packed(folder) or static_format.is_static(folder)
     ):
         raise OptionError(
-            f"{files.show(folder)}: adapters are added to folders of encoders and decoders as transformers has"
+            f"{files.show(folder)}: an adapter needs the folder of an encoder or decoder in transformers' format"
         )
     stored = packed_folders.PackedFolder(folder, precision) if packed_folders.is_packed(folder) else None
     if folder.is_file() or (stored is not None and stored.is_gguf):
@@ -114,7 +117,7 @@ def load(
     if not folder.is_dir():
         if not folder.exists():
             raise FileNotFoundError(f"{files.show(folder)}: no such folder; a model is a folder with config.json")
-        raise FormatError(f"{files.show(folder)}: a file, where the folder of a model is needed")
+        raise FormatError(f"{files.show(folder)}: this is a file; it must be the folder of a model")
     if static_format.is_static(folder):
         if precision not in (None, "fp32"):
             raise OptionError(f"precision is {precision!r}; vectors of a static model are fp32")
@@ -124,7 +127,7 @@ def load(
     chain = modules.read(folder)
     home = chain.transformer
     if not (home / "config.json").exists():
-        raise FormatError(f"{files.show(home)}: there is no config.json; a model is a folder with one")
+        raise FormatError(f"{files.show(home)}: there is no config.json; a model is a folder with config.json")
     config = modules.read_json(home / "config.json")
     is_classifier = False
     if added is not None:
@@ -152,8 +155,8 @@ def load(
     width = spec.config.dim * len(chain.poolings)
     if chain.columns not in (0, width):
         raise FormatError(
-            f"{files.show(folder)}: its modules are for vectors of {chain.columns}, and the poolings of a model of "
-            f"{spec.config.dim} give {width}"
+            f"{files.show(folder)}: its modules need vectors of {chain.columns} columns, but pooling a model of "
+            f"{spec.config.dim} gives {width}"
         )
     if stored is None:
         tensors = read_model(home) if added is None else adapters.merged(read_model(home), added)
@@ -190,7 +193,7 @@ def load(
 
 
 def _limit(asked: int | None, of_sentences: int | None, of_tokenizer: object, positions: int) -> int:
-    """Return the number of tokens to read of a text: as requested, as a file specifies, or all positions."""
+    """Return the maximum number of tokens to read of a text: as requested, as a file states, or all positions."""
     if asked is not None:
         if isinstance(asked, bool) or not isinstance(asked, int) or not 1 <= asked <= positions:
             raise OptionError(f"max_length is {asked!r}; the model has positions for 1 to {positions} tokens")
@@ -203,7 +206,7 @@ def _limit(asked: int | None, of_sentences: int | None, of_tokenizer: object, po
 
 
 def found(path_or_name: str | os.PathLike[str], *, download: bool = False) -> str | os.PathLike[str]:
-    """Return the path of a model: as given, or of a name in the hub's cache if there is nothing of that name here."""
+    """Return the path of a model: as given, or from the hub's cache if there is no such path."""
     if isinstance(path_or_name, str) and not os.path.exists(path_or_name):
         from tokkit.registry import hub, hub_models
 

@@ -1,4 +1,4 @@
-"""`train_masked_lm`: a corpus → the folder of an encoder that fills masks, BERT- or MiniLM-shaped."""
+"""`train_masked_lm`: a corpus → the folder of a masked language model like BERT or MiniLM."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "bert-5m": {"hidden_size": 256, "num_hidden_layers": 5, "num_attention_heads": 8},
     "bert-14m": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12},
 }
-"""Name → the sizes of an encoder; bert-14m has those of all-MiniLM-L6-v2."""
+"""Name → the sizes of an encoder; those of bert-14m are those of all-MiniLM-L6-v2."""
 TOKENS = {f"{name}_token": f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
-"""Roles of tokens in tokenizer_config.json."""
+"""Keys of special tokens in tokenizer_config.json."""
 MASKS = ("[MASK]", "<mask>")
 
 
@@ -63,16 +63,17 @@ def train_masked_lm(
     threads: int | None = None,
     progress: Callable[[TrainingProgress], object] | None = None,
 ) -> TrainedModel:
-    """Train an encoder to fill in masked tokens of a corpus, as BERT was, and write its folder.
+    """Train an encoder as a masked language model (like BERT) on a corpus, and write its folder.
 
-    `source` is as of `tokkit.train`; files are whole documents. Without a `tokenizer` a WordPiece of `vocab_size`
+    `source` is as in `tokkit.train`; each file is one document. Without a `tokenizer` a WordPiece of `vocab_size`
     tokens is trained on it. `config` is "bert-1m", "bert-5m" or "bert-14m", or a config.json of model_type bert or its
-    contents; with a `model`, a folder of a BERT, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA goes on.
+    contents; with a `model`, the folder of a BERT, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA, that model
+    is trained further.
 
-    Texts are `options.context` tokens, special ones included, from anywhere in the corpus; `mask_share` of their tokens
-    is to be predicted, see `tokkit.nn.grad.mask_tokens`. `load` gives the folder as a `SentenceEncoder` that fills
-    masks, transformers as a model for masked tokens, and `train_pairs` and `train_classifier` go on from it. `lora`,
-    everything else, and the errors are as of `train_lm`.
+    Texts are `options.context` tokens, special ones included, from random positions of the corpus; the share
+    `mask_share` of their tokens is predicted, see `tokkit.nn.grad.mask_tokens`. `load` returns the folder as a
+    `SentenceEncoder` with a head for masked tokens, transformers loads it as a masked language model, and `train_pairs`
+    and `train_classifier` can fine-tune it. `lora`, the other parameters and the errors are as in `train_lm`.
     """
     options, folder = options or LMOptions(), Path(output)
     if not 0 < as_float("mask_share", mask_share) < 1:
@@ -109,30 +110,33 @@ def train_masked_lm(
 
 
 class _MaskedTask:
-    """Masked tokens of texts of equal lengths are predicted."""
+    """The training task: masked tokens in texts of equal length are predicted."""
 
     def __init__(
         self, model: MaskedLM, tokenizer: Tokenizer, vocab_size: int, options: LMOptions, share: float
     ) -> None:
         mask = next((token for token in MASKS if token in tokenizer.special_tokens), None)
         if mask is None:
-            raise OptionError(f"this tokenizer has none of the mask tokens {', '.join(MASKS)}, which are filled in")
+            raise OptionError(f"this tokenizer has none of the mask tokens {', '.join(MASKS)}; one is needed")
         self._model, self._options, self._share, self._vocab_size = model, options, share, vocab_size
         self._special = np.array(sorted(tokenizer.special_tokens.values()))
         self._mask = tokenizer.special_tokens[mask]
         self._packer = Packer(tokenizer, options.context)
         self.window = options.context - self._packer.n_added - 1
-        """One less than the tokens of a text without special ones: what `TrainingText` calls a context."""
+        """The context of `TrainingText`: the number of tokens of a text without special ones, minus 1."""
         if self.window < 1:
-            raise OptionError(f"context is {options.context}; with {self._packer.n_added} special tokens, give more")
+            raise OptionError(
+                f"context is {options.context}; it must be more, because {self._packer.n_added} of the tokens are "
+                "special ones"
+            )
 
     @property
     def parameters(self) -> Parameters:
-        """Return the weights that learn."""
+        """Return the trained weights."""
         return self._model.parameters
 
     def begin(self, text: TrainingText) -> None:
-        """Take the text that is learnt."""
+        """Set the training text."""
         self._text = text
 
     def learn(self, number: int) -> tuple[float, int]:
@@ -146,7 +150,7 @@ class _MaskedTask:
         return loss, options.batch * options.context
 
     def evaluate(self) -> float:
-        """Return the mean loss of the text that was held out, masked the same each time."""
+        """Return the mean loss of the held-out text, with the same masks each time."""
         options, total, count = self._options, 0.0, 0
         for number, rows in enumerate(self._text.evaluation(options.batch // options.accumulate, self.window)):
             total += self._model.loss(*self._masked(rows, [options.seed, number, 2])) * len(rows)
@@ -165,21 +169,21 @@ def _configuration(
     config: str | os.PathLike[str] | Mapping[str, Any], model: str | os.PathLike[str] | None, tokenizer: Tokenizer,
     options: LMOptions,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the config.json of the model: as stated, with what it does not say."""
+    """Return the config.json of the model: as given, with missing keys added."""
     if model is not None:
         made = modules.read_json(Path(model) / CONFIG)
         if made.get("model_type") not in LEARNT:
             raise OptionError(
-                f"{files.show(model)}: a model of type {made.get('model_type')!r} does not learn masked tokens here; "
-                f"those of {', '.join(LEARNT)} do"
+                f"{files.show(model)}: a model of type {made.get('model_type')!r} cannot be trained on masked tokens; "
+                f"these types can: {', '.join(LEARNT)}"
             )
     else:
         made = lm_folders.stated_config(config, PRESETS)
     if model is None:
         if made.setdefault("model_type", "bert") != "bert":
             raise OptionError(
-                f"config is of model_type {made['model_type']!r}; new encoders are of bert, and others go on learning: "
-                "give model, a folder"
+                f"config is of model_type {made['model_type']!r}; a new encoder must be of type bert; to train "
+                "another type further, give its folder as model"
             )
         dim = made.get("hidden_size", 0)
         made = {
@@ -198,7 +202,7 @@ def _learner(
     spec: EncoderSpec, about: Mapping[str, Any], model: str | os.PathLike[str] | None, lora: LoraOptions | None,
     options: LMOptions,
 ) -> tuple[MaskedLM, NewAdapter | None]:  # fmt: skip
-    """Return the model, and the adapter that learns in place of it, if there is one."""
+    """Return the model, and the adapter to train instead of it, if there is one."""
     config, adapter = encoder_config(spec), None
     if lora is not None and model is None:
         raise OptionError(NO_MODEL)
@@ -212,13 +216,13 @@ def _learner(
         weights = {name: as_floats(array) for name, array in found.items()}
         if found.has_head:
             weights |= {f"head.{name}": as_floats(array) for name, array in found.head().items()}
-    # Some files have the matrix of the head beside the table of tokens, which it is.
+    # Some files store the head's matrix too, although it is the table of tokens.
     matrix = None if weights is None else weights.get("head.decoder.weight")
     tied = weights is None or matrix is None or np.array_equal(matrix, weights["embeddings.word.weight"])
     if lora is not None and weights is not None and model is not None:
         if "head.bias" not in weights:
             raise OptionError(
-                f"{files.show(model)} has no head for masked tokens, which lora would leave as it is; train it without"
+                f"{files.show(model)} has no head for masked tokens, and lora does not train one; train without lora"
             )
         shapes = config.shapes() | head_shapes(config, tied=tied)
         adapter = encoder_adapter(spec, shapes, weights, lora, seed=options.seed, base=model, task_type=None)

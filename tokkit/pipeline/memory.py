@@ -100,7 +100,7 @@ def check_weights(n: int, how: str, where: str) -> None:
     free = available()
     if free is not None and n > free:
         raise OptionError(
-            f"{where}: the weights take {shown(n)} of memory {how}, and {shown(free)} are available; load it with a "
+            f"{where}: the weights need {shown(n)} of memory {how}, but {shown(free)} are available; load it with a "
             "smaller precision"
         )
 
@@ -115,7 +115,7 @@ def check_cache(decoder: TextDecoder, tokens: int, *, texts: int = 1) -> None:
     if free is not None and needed > free:
         of = f"{texts} texts" if texts > 1 else "a text"
         raise OptionError(
-            f"the cache of {of} of {tokens} tokens takes {shown(needed)} of memory as {decoder.cache_dtype}, and "
+            f"the cache of {of} of {tokens} tokens needs {shown(needed)} of memory as {decoder.cache_dtype}, but "
             f"{shown(free)} are available; give a smaller max_new_tokens, or load the model with cache='int8'"
         )
 

@@ -19,7 +19,7 @@ from tokkit.pipeline.pooling import POOLINGS
 Floats = NDArray[np.float32]
 MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 SCORES = "LogitScore"
-"""The module after a causal language model that answers yes or no: what it says is the score of a pair."""
+"""The module after a causal language model that answers yes or no: it computes the score of a pair."""
 FLAGS = {
     "pooling_mode_cls_token": "cls", "pooling_mode_max_tokens": "max", "pooling_mode_mean_tokens": "mean",
     "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
@@ -30,7 +30,7 @@ DENSE_ACTIVATIONS = {"Tanh": "tanh", "Identity": "identity", "ReLU": "relu", "GE
 
 
 def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Return the object that a JSON file holds, or `default` if that is given and there is no file."""
+    """Return the object in a JSON file, or `default` if it is given and there is no file."""
     if default is not None and not path.exists():
         return default
     try:
@@ -41,7 +41,7 @@ def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, An
 
 
 class Dense:
-    """A layer after the pooling, activation(x Wᵀ + b), for x of so many columns; 0 is for any number."""
+    """A layer after the pooling, activation(x Wᵀ + b), for x with `columns` columns; 0 means any number."""
 
     def __init__(self, folder: Path, columns: int) -> None:
         config = read_json(folder / "config.json")
@@ -52,17 +52,17 @@ class Dense:
         if config.get("use_residual"):
             raise FormatError(f"{folder}: use_residual is not supported")
         if not (folder / "model.safetensors").exists():
-            raise FormatError(f"{folder}: model.safetensors is not here; other formats of weights are not read")
+            raise FormatError(f"{folder}: model.safetensors is missing; other formats of weights are not supported")
         tensors = read_safetensors(folder / "model.safetensors")
         if "linear.weight" not in tensors:
             raise FormatError(f"{folder}: the tensor 'linear.weight' is missing")
         for name in ("linear.weight", "linear.bias"):
             if name in tensors and tensors[name].dtype not in FLOATS:
                 dtype = tensors[name].dtype
-                raise FormatError(f"{folder}: {name} is of dtype {dtype}; {', '.join(FLOATS)} are read")
+                raise FormatError(f"{folder}: {name} has dtype {dtype}; it must be one of {', '.join(FLOATS)}")
         weight = tensors["linear.weight"].float32()
         if weight.ndim != 2 or (columns and weight.shape[1] != columns):
-            raise FormatError(f"{folder}: linear.weight has shape {weight.shape}; vectors of {columns} come in")
+            raise FormatError(f"{folder}: linear.weight has shape {weight.shape}; its input has {columns} columns")
         bias = tensors["linear.bias"].float32() if "linear.bias" in tensors else None
         if bias is not None and bias.shape != weight.shape[:1]:
             raise FormatError(f"{folder}: linear.bias has shape {bias.shape}, and linear.weight {weight.shape}")
@@ -76,11 +76,11 @@ class Dense:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modules:
-    """What is done with hidden states: poolings joined, dense layers, then length 1; and what the model says of texts.
+    """The steps after the hidden states: concatenated poolings, dense layers, normalization; and settings for texts.
 
-    `columns`: width of the joined poolings by their configuration and the first dense layer, 0 if neither says.
-    `max_length`: tokens a text may have, None if nothing says so. `prompts`: name → text put before each text.
-    `others`: the folders of the modules after the transformer. Where a decoder's logits are made scores, there are no
+    `columns`: width of the concatenated poolings by their configuration or the first dense layer, 0 if neither states
+    it. `max_length`: the maximum tokens of a text, None if not stated. `prompts`: name → text put before each text.
+    `others`: the folders of the modules after the transformer. If scores come from a decoder's logits, there are no
     poolings.
     """
 
@@ -100,7 +100,7 @@ class Modules:
 
 
 def read(folder: Path) -> Modules:
-    """Return the modules of a folder; one without modules.json is a transformer under mean pooling."""
+    """Return the modules of a folder; without modules.json these are a transformer and mean pooling."""
     if not (folder / "modules.json").exists():
         return Modules(root=folder, transformer=folder, **_of_texts(folder), **of_prompts(folder))
     found = listed(folder)
@@ -113,13 +113,15 @@ def read(folder: Path) -> Modules:
     try:
         for kind in kinds:
             if kind not in MODULES:
-                raise FormatError(f"the module {kind} is not supported; {', '.join(MODULES)} are")
+                raise FormatError(f"the module {kind} is not supported; it must be one of {', '.join(MODULES)}")
         if kinds[:1] != ["Transformer"] or kinds.count("Transformer") != 1 or kinds.count("Pooling") > 1:
-            raise FormatError(f"the modules are {', '.join(kinds)}; they begin with the Transformer, and pool once")
+            raise FormatError(
+                f"the modules are {', '.join(kinds)}; they must begin with Transformer, and contain one Pooling"
+            )
         if "Normalize" in kinds[:-1]:
-            raise FormatError("Normalize is before another module; only as the last module it is supported")
+            raise FormatError("Normalize is before another module; it must be the last module")
         if "Dense" in kinds and kinds[1:2] != ["Pooling"]:
-            raise FormatError("Dense is before Pooling; it is supported only after Pooling")
+            raise FormatError("Dense is before Pooling; it must be after Pooling")
     except FormatError as error:
         raise FormatError(f"{files.show(folder / 'modules.json')}: {error}") from None
     transformer = found[0][1]
@@ -139,7 +141,7 @@ def read(folder: Path) -> Modules:
 
 
 def listed(folder: Path) -> list[tuple[str, Path]]:
-    """Return the modules that modules.json lists: the name of the class, and the folder."""
+    """Return the modules in modules.json: the name of the class, and the folder."""
     path = folder / "modules.json"
     try:
         values = strict_json.typed(strict_json.loads(files.read_bytes(path)), "the file", list)
@@ -160,7 +162,7 @@ def _pooling(path: Path) -> tuple[tuple[str, ...], bool, int]:
     columns = config.get("embedding_dimension", config.get("word_embedding_dimension", 0))
     chosen: Any = config.get("pooling_mode")
     if chosen is None:
-        # In the order in which they are joined, which is not that of their names in the file.
+        # In the order of concatenation, which is not that of their names in the file.
         chosen = [mode for key, mode in FLAGS.items() if config.get(key)] or ["mean"]
     modes = tuple(chosen) if isinstance(chosen, list) and chosen else (chosen,)
     unknown = [key for key in config if key.startswith("pooling_mode_") and key not in FLAGS and config[key]]
@@ -168,7 +170,9 @@ def _pooling(path: Path) -> tuple[tuple[str, ...], bool, int]:
         if not isinstance(mode, str) or mode not in POOLINGS:
             raise FormatError(f"{files.show(path)}: the pooling {mode} is not supported; {', '.join(POOLINGS)} are")
     if type(columns) is not int or columns < 0:
-        raise FormatError(f"{files.show(path)}: the embedding's dimension is {columns!r}; it must be a number")
+        raise FormatError(
+            f"{files.show(path)}: the dimension of the embedding is {columns!r}; it must be an integer of at least 0"
+        )
     return modes, bool(config.get("include_prompt", True)), columns * len(modes)
 
 
@@ -179,21 +183,26 @@ def _of_texts(folder: Path) -> dict[str, Any]:
             config = read_json(folder / name)
             max_length = config.get("max_seq_length")
             if max_length is not None and (type(max_length) is not int or max_length < 1):
-                raise FormatError(f"{files.show(folder / name)}: max_seq_length is {max_length!r}; it must be a number")
+                raise FormatError(
+                    f"{files.show(folder / name)}: max_seq_length is {max_length!r}; it must be an integer of at "
+                    "least 1"
+                )
             return {"max_length": max_length, "lowercase": bool(config.get("do_lower_case", False))}
     return {}
 
 
 def of_prompts(folder: Path) -> dict[str, Any]:
-    """Return what config_sentence_transformers.json says: prompts, the default one, the measure of similarity."""
+    """Return the settings in config_sentence_transformers.json: prompts, the default prompt, the similarity."""
     path = folder / "config_sentence_transformers.json"
     config = read_json(path, {})
     prompts = config.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
-        raise FormatError(f"{files.show(path)}: prompts must be an object of texts")
+        raise FormatError(f"{files.show(path)}: prompts must be an object of strings")
     default, similarity = config.get("default_prompt_name"), config.get("similarity_fn_name") or "cosine"
     if default is not None and (not isinstance(default, str) or default not in prompts):
-        raise FormatError(f"{files.show(path)}: default_prompt_name {default!r} is none of the prompts")
+        raise FormatError(f"{files.show(path)}: default_prompt_name is {default!r}; it must be one of the prompts")
     if similarity not in SIMILARITIES:
-        raise FormatError(f"{files.show(path)}: the similarity {similarity!r} is none of {', '.join(SIMILARITIES)}")
+        raise FormatError(
+            f"{files.show(path)}: the similarity is {similarity!r}; it must be one of {', '.join(SIMILARITIES)}"
+        )
     return {"prompts": prompts, "default_prompt": default, "similarity": similarity}

@@ -1,8 +1,9 @@
-"""Folders of quantized models, in the layout of the kernels: written once, and mapped when they are loaded.
+"""Folders of quantized models in the layout of the kernels: written once, and memory-mapped when loaded.
 
-Besides the configuration and the tokenizer of the model, packed.json says what packed.safetensors holds: images of
-matrices (csrc/nn/linear.h); the other weights by the names of `DecoderConfig.shapes`, or of `TextEncoder`, those of an
-encoder–decoder after "encoder." and "decoder."; and the tensors of heads, after "file.", by the names of their files.
+Besides the configuration and the tokenizer of the model there are packed.json and packed.safetensors, which holds:
+images of packed matrices (csrc/nn/linear.h); the other weights by the names of `DecoderConfig.shapes` or of
+`TextEncoder`, in an encoder–decoder with the prefixes "encoder." and "decoder."; and the tensors of heads by their
+original names with the prefix "file.".
 """
 
 from __future__ import annotations
@@ -33,36 +34,38 @@ from tokkit.version import __version__
 PRECISIONS = {
     "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "int8-weight-only": "int8-weight-only", "int4": "int4",
 }  # fmt: skip
-"""What `precision` may be → how `tokkit.nn.Linear` calls it."""
+"""Values of `precision` → their names in `tokkit.nn.Linear`."""
 BLOCKS = "blocks"
-"""The precision of a folder that was made of a GGUF file, and has the numbers of its blocks."""
+"""The precision of a folder made of a GGUF file with the codes of its blocks."""
 JSON, WEIGHTS, VOCABULARY = "packed.json", "packed.safetensors", "tokenizer.gguf"
 FORMAT, LAYOUT = "tokkit packed model", 1
 GROUPS = ("int4", "int8-weight-only")
 HEADS = "file."
-"""What the names of tensors of heads begin with."""
+"""The prefix of the names of tensors of heads."""
 LINE = 64
-"""Bytes of which the places of images are multiples."""
+"""The alignment of images in bytes."""
 LARGE = 1 << 20
-"""Numbers of a tensor of a head that is stored in 16 bits."""
+"""The minimum size of a head's tensor that is stored in 16 bits."""
 
 
 class Packable(Protocol):
-    """A model of the core: its packed matrices by name, and of which weights each is made."""
+    """A model of the core: its packed matrices by name, and the weights that each is made of."""
 
     matrices: dict[str, PackedLinear]
     sources: dict[str, tuple[str, ...]]
 
 
 def is_packed(folder: Path) -> bool:
-    """Return whether a folder was written by `quantize`."""
+    """Return whether `quantize` wrote a folder."""
     return (folder / JSON).is_file()
 
 
 class PackedWeights(Mapping[str, Any]):
-    """The weights of a part of a folder: `ready` has the matrices, over the mapped file; the mapping has all others.
+    """The weights of a part of a folder: `ready` has the matrices, views of the mapped file.
 
-    `words` has the table of tokens where it is another part's.
+    The mapping has all others.
+
+    `words` has the table of tokens if it belongs to another part.
     """
 
     def __init__(
@@ -91,12 +94,15 @@ class PackedWeights(Mapping[str, Any]):
         return name in self.others
 
     def release(self) -> None:
-        """Give back the pages of the mapped file that are no matrices; what is read again comes from the file again."""
+        """Release the pages of the mapped file except those of matrices; later reads load them from the file again."""
         release(self.others.values())
 
 
 class PackedFolder:
-    """What packed.json and packed.safetensors of a folder say; `precision`, if given, must be that of the folder."""
+    """The contents of packed.json and packed.safetensors of a folder.
+
+    `precision`, if given, must be that of the folder.
+    """
 
     def __init__(self, folder: Path, precision: str | None = None) -> None:
         self.folder, self.where = Path(os.path.abspath(folder)), files.show(folder / JSON)
@@ -104,7 +110,7 @@ class PackedFolder:
             self.precision, matrices, self.model = _checked(modules.read_json(folder / JSON))
             if precision not in (None, self.precision):
                 raise OptionError(
-                    f"precision is {precision!r}, and the model in {files.show(folder)} is quantized: {self.precision}"
+                    f"precision is {precision!r}, but the model in {files.show(folder)} is quantized: {self.precision}"
                 )
             tensors = read_safetensors(folder / WEIGHTS)
             self._matrices = {name: _image(tensors, name, about) for name, about in matrices.items()}
@@ -118,16 +124,16 @@ class PackedFolder:
 
     @property
     def dtype(self) -> str:
-        """How `tokkit.nn.Linear` calls the precision."""
+        """The name of the precision in `tokkit.nn.Linear`."""
         return PRECISIONS.get(self.precision, "float32")
 
     @property
     def is_gguf(self) -> bool:
-        """Whether the model was a GGUF file: its tokenizer is in one, and packed.json has its configuration."""
+        """Whether the model was a GGUF file: its tokenizer is in a GGUF file, its configuration in packed.json."""
         return (self.folder / VOCABULARY).is_file()
 
     def part(self, prefix: str = "", words: Mapping[str, Any] | None = None) -> PackedWeights:
-        """Return the weights whose names begin with a prefix, without it; see `PackedWeights`."""
+        """Return the weights with a prefix, by names without it; see `PackedWeights`."""
         tensors = Tensors((name.removeprefix(prefix), tensor) for name, tensor in self._tensors.items()
                           if name.startswith(prefix) and not name.startswith(HEADS))  # fmt: skip
         matrices = {name.removeprefix(prefix): image for name, image in self._matrices.items()
@@ -135,12 +141,12 @@ class PackedFolder:
         return PackedWeights(tensors, matrices, self.where, words)
 
     def heads(self) -> dict[str, Tensor]:
-        """Return the tensors of heads by the names of the file that they were in."""
+        """Return the tensors of heads by their original names."""
         return {name.removeprefix(HEADS): tensor for name, tensor in self._tensors.items() if name.startswith(HEADS)}
 
     @contextlib.contextmanager
     def fitting(self) -> Iterator[None]:
-        """Make a FormatError that names the file of what the core says of matrices that do not fit each other."""
+        """Turn an error of the core about matrices that do not fit each other into a FormatError for the file."""
         try:
             yield
         except ValueError as error:
@@ -149,7 +155,7 @@ class PackedFolder:
 
 
 def fitting(stored: PackedFolder | None) -> contextlib.AbstractContextManager[None]:
-    """Return `PackedFolder.fitting` of a folder; nothing is done without one."""
+    """Return `PackedFolder.fitting` of a folder, or a context that does nothing without one."""
     return contextlib.nullcontext() if stored is None else stored.fitting()
 
 
@@ -166,25 +172,25 @@ def _image(tensors: Tensors, name: str, value: object) -> PackedLinear:
 
 
 def _checked(about: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return the precision, the matrices, and what else is said of the model of a packed.json."""
+    """Return the precision, the matrices, and the other entries for the model from a packed.json."""
     file = Section(about, "")
     name, layout, by = file.take("format", str), file.take("layout", int), file.take("tokkit", str)
     if name != FORMAT:
         raise FormatError(f"format is {name!r}; it must be {FORMAT!r}")
     if layout != LAYOUT:
         raise FormatError(
-            f"the layout has the number {layout}, of tokkit {by}; tokkit {__version__} reads layout {LAYOUT}: quantize "
-            "the model again"
+            f"the layout is {layout}, of tokkit {by}; tokkit {__version__} reads layout {LAYOUT}: quantize the model "
+            "again"
         )
     precision = file.take("precision", str)
     if precision not in PRECISIONS and precision != BLOCKS:
-        raise FormatError(f"precision is {precision!r}; {', '.join((*PRECISIONS, BLOCKS))} are read")
+        raise FormatError(f"precision is {precision!r}; it must be one of {', '.join((*PRECISIONS, BLOCKS))}")
     return precision, file.take("matrices", dict), file.take("model", dict, default={})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a model to write: what was packed, its weights, and the name of its table of tokens, if it has one.
+    """A part of a model to write: its packed matrices, its weights, and the name of its table of tokens, if any.
 
     `tied`: the table is the head.
     """
@@ -203,7 +209,7 @@ def write(
     heads: Mapping[str, Tensor] | None = None,
     model: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write packed.json and packed.safetensors: parts by their prefixes, the tensors of heads, what `model` says."""
+    """Write packed.json and packed.safetensors: parts by prefixes, the tensors of heads, and the entries of `model`."""
     dtype = PRECISIONS.get(precision, BLOCKS)
     matrices: dict[str, PackedLinear] = {}
     tensors: dict[str, Any] = {}
@@ -223,7 +229,7 @@ def write(
 
 
 def _packed(part: Part, dtype: str) -> tuple[dict[str, PackedLinear], dict[str, Any]]:
-    """Return the matrices of a part, the table among them if it is packed too, and the tensors that are no matrices."""
+    """Return the matrices of a part, including the table if it is packed too, and the other tensors."""
     matrices, weights = dict(part.model.matrices), part.weights
     inside = {
         f"{name}.{kind}" for names in part.model.sources.values() for name in names for kind in ("weight", "bias")
@@ -234,7 +240,7 @@ def _packed(part: Part, dtype: str) -> tuple[dict[str, PackedLinear], dict[str, 
         table, name = weights[part.table], part.table.removesuffix(".weight")
         head = matrices.get("head")
         if part.tied and head is not None and head.kind in GROUPS:
-            pass  # rows are read from the head
+            pass  # its rows are read from the head
         elif isinstance(table, BlockTensor):
             matrices[name] = packed([table], None, LargeMemory())
         elif dtype in GROUPS:
@@ -256,7 +262,7 @@ def _of(table: NDArray[Any]) -> Tensor:
 
 
 def _in_16_bits(table: NDArray[Any]) -> Tensor:
-    """Return a table as it is where it has 16 bits, else rounded to bfloat16."""
+    """Return a table unchanged if it has 16 bits, else rounded to bfloat16."""
     if table.dtype.itemsize == 2:
         return _of(table)
     bits = _float32(table).view(np.uint32)

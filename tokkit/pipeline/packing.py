@@ -1,4 +1,4 @@
-"""Encodes texts for a model: special tokens added, long texts truncated, sequences packed without padding."""
+"""Encodes texts for a model: adds special tokens, truncates long texts, and packs sequences without padding."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 class Packed(NamedTuple):
-    """Text i has ids[starts[i]:starts[i + 1]], int64; type_ids alike, None if all are 0; lengths before cutting."""
+    """Text i has ids[starts[i]:starts[i + 1]], int64, and the same type_ids (None: all 0).
+
+    Lengths are before truncation.
+    """
 
     ids: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -28,9 +31,9 @@ class Packed(NamedTuple):
 
 
 class Packer:
-    """Makes packed ids of at most `max_length` tokens a text, the special tokens of the postprocessor among them.
+    """Encodes texts to packed ids, at most `max_length` tokens per text, special tokens included.
 
-    What truncation and padding the tokenizer's file states is not followed: sentence models state their own.
+    Truncation and padding in the tokenizer's file are ignored, because sentence models state their own.
     """
 
     def __init__(self, tokenizer: Tokenizer, max_length: int, *, left: bool = False) -> None:
@@ -38,15 +41,17 @@ class Packer:
         self._parts = (tokenizer.definition.postprocessor or Plain()).layout().parts
         self.n_added = sum(len(part.ids) for part in self._parts if isinstance(part, Added))
         if max_length <= self.n_added:
-            raise OptionError(f"{max_length} tokens leave no room for text: each text has {self.n_added} special ones")
+            raise OptionError(
+                f"max_length is {max_length}; it must be more than the {self.n_added} special tokens of each text"
+            )
         self._types = np.array([part.type_id for part in self._parts], dtype=np.int64)
 
     def __call__(self, texts: Sequence[Text], *, special: Special, threads: int) -> Packed:
-        """Return the ids of the texts; with no texts, none."""
+        """Return the ids of the texts."""
         return self.pack(*self._tokenizer.encode_batch(texts, special=special, threads=threads))
 
     def pack(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> Packed:
-        """Return ids with what the postprocessor adds; those of text i are ids[offsets[i]:offsets[i + 1]]."""
+        """Return ids with special tokens added; those of text i are ids[offsets[i]:offsets[i + 1]]."""
         n, whole = len(offsets) - 1, np.diff(offsets)
         kept = np.minimum(whole, self.max_length - self.n_added)
         starts = np.zeros(n + 1, dtype=np.int64)
@@ -71,7 +76,7 @@ class Packer:
         return Packed(made, starts, types, whole + self.n_added)
 
     def n_prompt(self, prompt: str, *, special: Special) -> int:
-        """Return how many tokens of a packed text are its prompt's, those in front of the text among them."""
+        """Return how many tokens of a packed text belong to its prompt, including special tokens before it."""
         before = 0
         for part in self._parts:
             if not isinstance(part, Added):

@@ -68,9 +68,9 @@ def windows(
         raise OptionError(f"window is {width}; the model has positions for {model.max_length} tokens")
     step = max(width // 2, 1) if stride is None else as_int("stride", stride, minimum=1)
     if step >= width:
-        raise OptionError(f"stride is {step}; it must be less than the window, {width}, or tokens would see nothing")
+        raise OptionError(f"stride is {step}; it must be less than the window, {width}")
     if last and not n:
-        raise OptionError("the text has no tokens, and a model needs one to begin with")
+        raise OptionError("the text has no tokens; give at least one")
     done = 1  # the first token is given
     start = 0
     while done < n or last:

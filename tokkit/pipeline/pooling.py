@@ -12,7 +12,7 @@ Starts = NDArray[np.int64]
 
 
 def _sums(x: Floats, starts: Starts) -> Floats:
-    # One by one: reduceat over the first axis takes five times as long.
+    # In a loop: reduceat over the first axis takes five times as long.
     made = np.empty((len(starts) - 1, x.shape[1]), dtype=np.float32)
     for row, first, end in zip(made, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         np.add.reduce(x[first:end], axis=0, out=row)
@@ -41,9 +41,9 @@ def _row(x: Floats, starts: Starts, rows: Starts) -> Floats:
 
 
 def highest(x: Floats, starts: Starts, first: int) -> Floats:
-    """Return the greatest number of each column."""
+    """Return the maximum of each column."""
     made = np.zeros((len(starts) - 1, x.shape[1]), dtype=np.float32)
-    # Without its empty sequences, of which reduceat would make the row after them.
+    # Without empty sequences, for which reduceat would return the row after them.
     if (full := np.flatnonzero(np.diff(starts))).size:
         made[full] = np.maximum.reduceat(x, starts[:-1][full], axis=0)
     return made
@@ -55,12 +55,12 @@ def mean(x: Floats, starts: Starts, first: int) -> Floats:
 
 
 def mean_sqrt_len_tokens(x: Floats, starts: Starts, first: int) -> Floats:
-    """Return the sum of all tokens by the square root of their number."""
+    """Return the sum of all tokens, divided by the square root of their number."""
     return np.divide(_sums(x, starts), np.sqrt(_counts(starts)), dtype=np.float32)
 
 
 def weightedmean(x: Floats, starts: Starts, first: int) -> Floats:
-    """Return the mean of all tokens, each as often as its place counts: 1, 2, 3, … (Muennighoff 2022)."""
+    """Return the mean of all tokens, weighted by position: 1, 2, 3, … (Muennighoff 2022)."""
     place = np.arange(len(x)) - np.repeat(starts[:-1], np.diff(starts)) + (1 + first)
     weights = place.astype(np.float32)[:, None]
     return np.divide(_sums(x * weights, starts), np.maximum(_sums(weights, starts), 1e-9), dtype=np.float32)
@@ -70,14 +70,15 @@ POOLINGS: dict[str, Callable[[Floats, Starts, int], Floats]] = {
     "cls": cls, "max": highest, "mean": mean, "mean_sqrt_len_tokens": mean_sqrt_len_tokens,
     "weightedmean": weightedmean, "lasttoken": lasttoken,
 }  # fmt: skip
-"""The configuration's name → what makes (n, dim) of states (total, dim) and starts; in the order they are joined."""
+"""The configuration's name → a function of states (total, dim) and starts to (n, dim); in the order of concatenation.
+"""
 
 
 def pool(x: Floats, starts: Starts, modes: Sequence[str], *, without: int = 0) -> Floats:
     """Return (n, dim · modes) for states x (total, dim), sequence i being rows starts[i] … starts[i + 1].
 
-    `without`: so many first tokens of each sequence are left out, those of a prompt. A sequence without tokens gives
-    zeros.
+    `without` is the number of first tokens to leave out of each sequence, those of a prompt. A sequence without tokens
+    gives zeros.
 
     >>> x = np.array([[1.0, 0.0], [3.0, 2.0], [5.0, 5.0]], dtype=np.float32)
     >>> pool(x, np.array([0, 2, 3]), ["mean"]).tolist()

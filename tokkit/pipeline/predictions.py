@@ -1,4 +1,4 @@
-"""What a causal language model expects at each token of a text: its probability, its rank, and what else could come."""
+"""The predictions of a causal language model along a text: probability and rank of each token, and the alternatives."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """What a model expected of each token of a text but the first, and what it expects after the last.
+    """The predictions of a model for each token of a text except the first, and the one after the last.
 
-    `logprobs` (T - 1) are those of the tokens, `ranks` (T - 1) their places among all, 1 for the most probable, and
-    `entropies` (T) in nats how unsure the model was after each token; `best_ids` and `best_logprobs` (T, k) are the
-    most probable tokens after each. `starts` and `ends` (T) are the bytes of the text that a token covers: an empty
-    span is a token without a text of its own, as one that the tokenizer adds.
+    `logprobs` (T - 1) are those of the tokens, `ranks` (T - 1) their ranks, 1 for the most probable, and `entropies`
+    (T) the entropies in nats of the predictions after each token; `best_ids` and `best_logprobs` (T, k) are the most
+    probable tokens after each. `starts` and `ends` (T) are the byte spans of the tokens in the text; a token that is
+    not in the text, such as one added by the tokenizer, has an empty span.
     """
 
     text: bytes
@@ -42,9 +42,9 @@ def predictions(
     model: CausalModel, text: str, *, k: int = 5, window: int | None = None, stride: int | None = None,
     threads: int | None = None,
 ) -> Predictions:  # fmt: skip
-    """Return what a model expects along a text: `window` and `stride` are those of `text_score`.
+    """Return the predictions of a model along a text; `window` and `stride` are as in `text_score`.
 
-    OptionError for a text without tokens; memory is O(window × vocabulary) for a part of the text at a time.
+    OptionError for a text without tokens; memory is O(window × vocabulary).
     """
     k = as_int("k", k, minimum=1)
     encoding = model.tokenizer(text, special="all", truncation=None, padding=None)

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from tokkit.pipeline.text_generator import TextGenerator
 
 MAX_BYTES = 1 << 30
-"""What a prompt cache takes of memory unless the caller says otherwise."""
+"""The default maximum memory of a prompt cache in bytes."""
 WASTE = 1.25
-"""A cache with so many times the room of its tokens is copied before it is kept."""
+"""A cache whose capacity exceeds its length by this factor is copied before it is kept."""
 FORMAT, VERSION = "tokkit prompt cache", "1"
 SAMPLED_ROWS = 64
 """Rows of the table of tokens that are part of a fingerprint."""
 CHECKED_TOKENS = 8
-"""Tokens of a file that are read again, to see whether their keys are those of the model."""
+"""Number of tokens of a file that are computed again, to check whether their keys match the model."""
 TOLERANCE = 0.05
-"""How far their keys may be from those, in parts of their norm: int8 is about 0.01 off, another model 1."""
+"""The maximum relative difference of these keys: int8 differs by about 0.01, another model by 1."""
 PARTS = ("keys", "values", "key_scales", "value_scales")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Entry:
-    """A text that was read: what each layer has of it, from `first` on. Arrays may be those of a mapped file."""
+    """A text that was read, and its keys and values in each layer, from `first` on. Arrays may be memory-mapped."""
 
     ids: NDArray[np.int64]
     layers: tuple[CacheLayer, ...]
@@ -67,10 +67,10 @@ class PromptCache:
 
     def __init__(self, model: TextGenerator, *, max_bytes: int = MAX_BYTES) -> None:
         if model.decoder.config.layers.cross:
-            raise OptionError("what an encoder–decoder writes depends on another text; it has no prompt cache")
+            raise OptionError("an encoder–decoder has no prompt cache, because its output depends on another text")
         self.max_bytes = as_int("max_bytes", max_bytes, minimum=0)
         self._model = model
-        self._entries: list[_Entry] = []  # those used last at the end
+        self._entries: list[_Entry] = []  # the most recently used at the end
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -94,7 +94,9 @@ class PromptCache:
         """Read a text, such as the common beginning of many prompts, and keep it."""
         ids = self._model.ids(prompt) if isinstance(prompt, str) else ids_of(prompt)
         if ids.ndim != 1 or not 0 < len(ids) <= self._model.max_length:
-            raise OptionError(f"a text has 1 to {self._model.max_length} tokens, in one row; its shape is {ids.shape}")
+            raise OptionError(
+                f"a text has 1 to {self._model.max_length} tokens, in one row; these ids have shape {ids.shape}"
+            )
         cache = self.take(ids, len(ids)) or self._model.decoder.cache(capacity=len(ids))
         with generation.threads(threads):
             self._model.decoder([ids[cache.length :]], [cache])
@@ -206,13 +208,15 @@ def fingerprint(model: TextGenerator) -> str:
 
 def _check_model(metadata: dict[str, str], model: TextGenerator) -> None:
     if metadata.get("format") != FORMAT:
-        raise FormatError("this .safetensors file is no prompt cache; PromptCache.save writes them")
+        raise FormatError("this .safetensors file is not a prompt cache; PromptCache.save writes them")
     if metadata.get("version") != VERSION:
-        raise FormatError(f"a prompt cache of version {metadata.get('version')!r}; this tokkit reads {VERSION!r}")
+        raise FormatError(
+            f"the version of the prompt cache is {metadata.get('version')!r}; this tokkit reads {VERSION!r}"
+        )
     if metadata.get("fingerprint") != fingerprint(model):
         raise FormatError(
             f"the keys are of the model {metadata.get('model')!r}, not of {model.folder.name!r} as it is loaded: its "
-            "configuration, precision or weights are others"
+            "configuration, precision or weights differ"
         )
     if metadata.get("dtype") != model.decoder.cache_dtype:
         raise FormatError(
@@ -235,7 +239,9 @@ def _entry(tensors: Tensors, number: int, model: TextGenerator) -> _Entry:
     first = _tensor(tensors, f"{number}.first", np.int64, (c.n_layers,))
     n = len(ids)
     if not n > 0 or ids.min() < 0 or ids.max() >= config.vocab_size:
-        raise FormatError(f"{number}.ids: there are none, or some are outside the table of {config.vocab_size} tokens")
+        raise FormatError(
+            f"{number}.ids: there are no ids, or some are outside the table of {config.vocab_size} tokens"
+        )
     layers, size = [], 0
     for i in range(c.n_layers):
         if not 0 <= first[i] < n or (first[i] and config.window(i) is None):
@@ -256,12 +262,14 @@ def _tensor(tensors: Tensors, name: str, dtype: Any, shape: tuple[int | None, ..
         raise FormatError(f"the tensor {name!r} is missing")
     fits = len(tensor.shape) == len(shape) and all(b in (None, a) for a, b in zip(tensor.shape, shape, strict=True))
     if tensor.data.dtype != np.dtype(dtype) or not fits:
-        raise FormatError(f"the tensor {name!r} has type {tensor.dtype} and shape {tensor.shape}; {shape} is needed")
+        raise FormatError(
+            f"the tensor {name!r} has type {tensor.dtype} and shape {tensor.shape}; its shape must be {shape}"
+        )
     return tensor.data
 
 
 def _check_keys(entry: _Entry, model: TextGenerator) -> None:
-    """Read the first tokens again: weights that are not part of the fingerprint may be others."""
+    """Compute the first tokens again, because weights outside the fingerprint may differ."""
     n = min(CHECKED_TOKENS, len(entry.ids))
     cache = model.decoder.cache(capacity=n)
     model.decoder([entry.ids[:n]], [cache])
@@ -271,4 +279,4 @@ def _check_keys(entry: _Entry, model: TextGenerator) -> None:
         found = as_floats(layer.keys, layer.key_scales)
         expected = cache.keys(i)
         if not np.linalg.norm(found - expected) <= TOLERANCE * np.linalg.norm(expected):
-            raise FormatError(f"the keys of layer {i} are not those of the model {model.folder.name!r}")
+            raise FormatError(f"the keys of layer {i} do not match the model {model.folder.name!r}")

@@ -49,7 +49,7 @@ def compared(before: Any, after: Any, text: str, *, threads: int | None = None) 
         return {}, _of_scores(*(_logits(model, lines, threads) for model in (before, after)))
     if isinstance(before, TokenClassifier):
         return {}, _of_tokens(*(model.predict(lines, threads=threads) for model in (before, after)))
-    raise OptionError(f"{before!r} has no measure of what fewer bits cost")
+    raise OptionError(f"{before!r} is not a model whose quality can be measured")
 
 
 def _lines(text: str) -> list[str]:
@@ -77,7 +77,7 @@ def _targets(model: Seq2SeqGenerator, pairs: Sequence[tuple[str, str]], threads:
 
 
 def _logits(model: CrossEncoder, lines: Sequence[str], threads: int | None) -> Any:
-    """Return the logits (lines, labels); pairs and texts are read apart, since all of a call are one or the other."""
+    """Return the logits (lines, labels); pairs and texts are scored in separate calls."""
     made = np.empty((len(lines), len(model.labels)))
     for paired in (True, False):
         at = [i for i, line in enumerate(lines) if ("\t" in line) == paired]

@@ -1,4 +1,4 @@
-"""`quantize`: writes a model with its matrices in fewer bits, as a folder that is mapped when it is loaded."""
+"""`quantize`: writes a model with its matrices in fewer bits, as a folder that is memory-mapped when loaded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NOT_COPIED = ("model.safetensors.index.json", packed_folders.JSON)
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What is written of a model: see `packed_folders.write`."""
+    """The parts of a model to write: see `packed_folders.write`."""
 
     parts: Mapping[str, Part]
     heads: Mapping[str, Tensor] = field(default_factory=dict)
@@ -57,10 +57,11 @@ def quantize(
 ) -> None:
     """Write the model of a folder, of a GGUF file, or of a name in the hub's cache with matrices in fewer bits.
 
-    `precision` is one of `pipeline.load`; without it "int4", and of a GGUF file the blocks that it has. Decoders,
-    encoder–decoders, encoders, cross-encoders and classifiers are quantized, their heads excepted. Configuration,
-    tokenizer and modules are copied, and `load` maps the weights as they are. The folder is written aside, and then
-    gets its name. With `overwrite` one that this function wrote before is replaced; any other is refused.
+    `precision` is one of those of `pipeline.load`; by default "int4", or for a GGUF file the blocks of the file.
+    Decoders, encoder–decoders, encoders, cross-encoders and classifiers are quantized, except their heads.
+    Configuration, tokenizer and modules are copied; `load` memory-maps the weights. The folder is written under a
+    temporary name and then renamed. With `overwrite` a folder that this function wrote is replaced; any other existing
+    folder is an error.
 
     >>> from tokkit import pipeline
     >>> pipeline.quantize("all-MiniLM-L6-v2/", "minilm-int8/", precision="int8")  # doctest: +SKIP
@@ -72,9 +73,9 @@ def quantize(
     if not is_gguf and not source.is_dir():
         raise FileNotFoundError(f"{files.show(source)}: no such folder; a model is a folder with config.json")
     if packed_folders.is_packed(source):
-        raise OptionError(f"{files.show(source)} is quantized already; quantize the model that it was made of")
+        raise OptionError(f"{files.show(source)} is already quantized; quantize the original model")
     if target.exists() and not (overwrite and packed_folders.is_packed(target)):
-        why = "exists, and is not a quantized model" if overwrite else "exists"
+        why = "exists and is not a quantized model" if overwrite else "exists"
         raise FileExistsError(f"{files.show(target)} {why}; give another folder")
     if not is_gguf and static_format.is_static(source):
         raise OptionError(f"{files.show(source)} has static vectors and no layers; see StaticEncoder.save")
@@ -148,7 +149,7 @@ def _of_gguf(path: Path, precision: str | None) -> Packed:
 
 
 class _Taken(Mapping[str, Tensor]):
-    """Tensors of a file, and the names of those that were read."""
+    """The tensors of a file; records the names of those that are read."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self._tensors = tensors
@@ -170,7 +171,7 @@ class _Taken(Mapping[str, Tensor]):
 
 
 def _copy(chain: Modules, to: Path) -> None:
-    """Copy what a model's folder holds besides weights, and the modules after the transformer with theirs."""
+    """Copy a model's folder except its weights, and the modules after the transformer with their weights."""
     for folder in dict.fromkeys((chain.root, chain.transformer, *chain.others)):
         place = to / folder.relative_to(chain.root)
         place.mkdir(parents=True, exist_ok=True)
@@ -181,11 +182,11 @@ def _copy(chain: Modules, to: Path) -> None:
 
 
 def _copy_keys(path: Path, to: Path) -> None:
-    """Write a GGUF file that has the keys of another one, the tokenizer among them, and no tensors."""
+    """Write a GGUF file with the keys of another one, including the tokenizer, and without tensors."""
     with files.open_regular(path, "a GGUF file") as file:
         end = gguf_file.read_keys_end(file)
         file.seek(0)
         header = file.read(end)
     if len(header) != end:
-        raise FormatError(f"{files.show(path)}: it was cut while it was read")
+        raise FormatError(f"{files.show(path)}: the file was truncated while it was read")
     files.write_atomically(to, header[:8] + struct.pack("<Q", 0) + header[16:])

@@ -1,4 +1,4 @@
-"""What all rerankers have: scores of pairs, and documents in the order of their scores."""
+"""The methods of all rerankers: scores of pairs, and documents ranked by their scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT = (str, bytes, bytearray, memoryview)
 
 
 class Ranked(TypedDict, total=False):
-    """A document as `rank` returns it: its number in the list, its score and, if asked for, the document."""
+    """A document as `rank` returns it: its index in the list, its score and, if requested, its text."""
 
     corpus_id: int
     score: float
@@ -29,7 +29,7 @@ class Ranked(TypedDict, total=False):
 
 
 def sigmoid(x: Floats) -> Floats:
-    """Return 1 / (1 + e^-x), exact to rounding for small values too, by which texts are ranked."""
+    """Return 1 / (1 + e^-x), exact for small values too, so that the order of scores is kept."""
     made: Floats = np.exp(-np.logaddexp(np.float32(0), -x))
     return made
 
@@ -37,11 +37,11 @@ def sigmoid(x: Floats) -> Floats:
 ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
     "identity": lambda x: x, "sigmoid": sigmoid, "tanh": np.tanh,
 }  # fmt: skip
-"""The name of an activation, which in torch begins with a capital → what it makes of logits."""
+"""The name of an activation (in torch with a capital) → its function of logits."""
 
 
 def activation_of(chosen: Activation) -> Callable[[Floats], Floats]:
-    """Return the function of a name; OptionError for an unknown one."""
+    """Return the activation with a name; OptionError if it is unknown."""
     if callable(chosen):
         return chosen
     if chosen not in ACTIVATIONS:
@@ -50,7 +50,7 @@ def activation_of(chosen: Activation) -> Callable[[Floats], Floats]:
 
 
 def pairs_of(inputs: Pair | Sequence[Pair]) -> tuple[list[Text], list[Text], bool]:
-    """Return the first texts, the second ones, and whether one pair was given alone.
+    """Return the first texts, the second texts, and whether a single pair was given.
 
     >>> pairs_of([("query", "a"), ("query", "b")])
     (['query', 'query'], ['a', 'b'], False)
@@ -71,7 +71,7 @@ def pairs_of(inputs: Pair | Sequence[Pair]) -> tuple[list[Text], list[Text], boo
 
 
 class Reranker(abc.ABC):
-    """Scores how well a document answers a query, reading both at once."""
+    """Scores how well a document answers a query; the model reads both together."""
 
     @property
     @abc.abstractmethod
@@ -105,11 +105,11 @@ class Reranker(abc.ABC):
         prompt: str | None = None,
         prompt_name: str | None = None,
     ) -> list[Ranked]:
-        """Return documents in the order of their scores for a query, the best first: `top_k` of them, or all.
+        """Return documents sorted by their scores for a query, the best first: `top_k` of them, or all.
 
-        Each is a dict with "corpus_id", its number in `documents`, "score" and, with `return_documents`, "text". Of
-        equal scores, the one given first comes first. The other options are those of `predict`. OptionError for a
-        model of several labels, of which none is the score.
+        Each is a dict with "corpus_id", its index in `documents`, "score" and, with `return_documents`, "text". Equal
+        scores keep the order of `documents`. The other options are those of `predict`. OptionError for a model with
+        several labels, because none of them is the score.
         """
         if len(self.labels) != 1:
             raise OptionError(

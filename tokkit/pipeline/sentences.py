@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 BATCH_TOKENS = 4096
-"""Tokens whose states are in memory at once: 6 MB of 384 columns, of which each thread works on 256 at a time."""
+"""Tokens whose states are in memory at once: 6 MB for 384 columns; each thread computes 256 at a time."""
 LARGE_TOKENS = 1024
-"""Tokens of a batch that gives back the pages of mapped files: to read them again takes 1/100 of its time."""
+"""Tokens of a batch after which pages of mapped files are released: reading them again takes 1 % of its time."""
 BATCH_TEXTS = 1024
-"""Texts that are made tokens at once."""
+"""Number of texts that are tokenized at once."""
 LOG = logging.getLogger(__name__)
 
 
 class SentenceEncoder(EncoderModel):
-    """An encoder model that makes one vector of a text; `tokkit.pipeline.load` makes it from a folder.
+    """An encoder model that turns a text into one vector; `tokkit.pipeline.load` creates it from a folder.
 
-    A pickle holds the path of the folder and how it was loaded, not the weights.
+    A pickle contains the path of the folder and the options of loading, not the weights.
     """
 
     def __init__(self, *args: Any, modules: Modules, reload: Callable[[], SentenceEncoder], **options: Any) -> None:
@@ -62,7 +62,7 @@ class SentenceEncoder(EncoderModel):
         return dict(self._modules.prompts)
 
     def _identifying(self) -> list[Path]:
-        # What makes vectors of the states decides too.
+        # The modules after the encoder are part of the fingerprint too.
         root = self._modules.root
         more = [root / "modules.json", root / "config_sentence_transformers.json"]
         for folder in dict.fromkeys((root, self.folder)):
@@ -87,15 +87,14 @@ class SentenceEncoder(EncoderModel):
     ) -> Floats:
         """Return the vectors (n, dimension) of n texts, float32, in the order given; of one text, (dimension,).
 
-        Only the first `max_length` tokens of a text are read; a warning is logged for the first one cut. Texts are
-        packed one after another, about `batch_tokens` tokens at a time; their number changes results by rounding only.
-        `normalize` makes vectors of length 1 (those of a model with a Normalize module are in any case, unless they are
-        cut after it by `truncate_dim`). `prompt`, or the model's prompt of the name `prompt_name`, is put before each
-        text; without either the model's default prompt, if it has one. `truncate_dim` keeps so many columns, before
-        the length is made 1. `progress` is called with (texts done, of how many). `special` is as in
-        `Tokenizer.encode`; "all" is what other programs do with these models.
+        Only the first `max_length` tokens of a text are read; a warning is logged for the first truncated text. Texts
+        are packed without padding, about `batch_tokens` tokens at a time; this number changes results only by rounding.
+        `normalize` scales vectors to length 1 (a model with a Normalize module always does, except after truncation by
+        `truncate_dim`). `prompt`, or the model's prompt named `prompt_name`, is put before each text; by default the
+        model's default prompt, if it has one. `truncate_dim` keeps the first columns, before normalization. `progress`
+        is called with (texts done, total). `special` is as in `Tokenizer.encode`; "all" matches other libraries.
 
-        Raises TypeError for what is not text, OptionError for invalid options.
+        Raises TypeError for values that are not text, OptionError for invalid options.
         """
         if isinstance(batch_tokens, bool) or not isinstance(batch_tokens, int) or batch_tokens < 1:
             raise OptionError(f"batch_tokens is {batch_tokens!r}; it must be an int of at least 1")
@@ -114,9 +113,9 @@ class SentenceEncoder(EncoderModel):
         return made[0] if is_one else made
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> Floats:
-        """Return (n, m) similarities of vectors a (n, d) and b (m, d), by the measure that the model names.
+        """Return (n, m) similarities of vectors a (n, d) and b (m, d), by the measure in the model's folder.
 
-        That is the cosine, unless its folder says dot, euclidean or manhattan: these distances are negated.
+        The default is the cosine; others are dot, and the negated distances euclidean and manhattan.
         """
         return similarities(a, b, self._modules.similarity)
 
@@ -137,21 +136,21 @@ class SentenceEncoder(EncoderModel):
             x = self.encoder.embeddings(packed.ids[a:b], starts, types)
             self.encoder.run(x, starts)
             vectors = pool(x, starts, self._modules.poolings, without=without)
-            del x  # before the next batch's
+            del x  # free it before the next batch
             for layer in self._modules.dense:
                 vectors = layer(vectors)
             if self._modules.normalize and out.shape[1] < self.dimension:
-                normalise(vectors)  # its last module, before columns are cut
+                normalise(vectors)  # the model's last module, before truncation
             out[first:end] = vectors[:, : out.shape[1]]
             first = end
             if b - a > LARGE_TOKENS:
-                # The rows of the table of words that were read: the pages around them came along.
+                # Reading rows of the table of words loads whole pages.
                 self._weights.release()
 
     def _tell(self, lengths: NDArray[np.int64]) -> None:
         if not self._told and lengths.max(initial=0) > self.max_length:
             self._told = True
             LOG.warning(
-                "a text has %d tokens; the model reads %d of a text, and what follows is left out (said once)",
+                "a text has %d tokens; the model reads only the first %d (this warning is shown once)",
                 lengths.max(), self.max_length,
             )  # fmt: skip

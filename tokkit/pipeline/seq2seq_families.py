@@ -1,4 +1,4 @@
-"""The families of encoder–decoders that can be run: config.json → the specification of both halves.
+"""The supported families of encoder–decoders: config.json → the specification of both parts.
 
 Each family is data, as in decoder_families.py: the keys of its sizes, its switches, and the names of its tensors.
 """
@@ -17,17 +17,17 @@ from tokkit.pipeline.decoder_families import DecoderSpec, Family
 from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count, family_of
 
 UNLIMITED = 1 << 31
-"""Positions of a model that only looks at distances."""
+"""The maximum length of a model with relative positions only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seq2SeqFamily:
-    """How one family of encoder–decoders says what it is.
+    """The configuration keys and tensor names of one family of encoder–decoders.
 
-    `encoder_keys` and `decoder_keys` are sizes, ours → the configuration's; `encoder` and `decoder` have the names of
-    tensors. `eps` is a key with a default, or a number alone. `gates` are feed-forwards, the configuration's name →
-    ours. `buckets`: positions are T5's, else learned, after `position_offset` rows that are not used. `scaled_head`:
-    what the head reads is divided by √dim, unless the configuration says otherwise.
+    `encoder_keys` and `decoder_keys` are sizes, ours → the configuration's; `encoder` and `decoder` are the names of
+    tensors. `eps` is a key with a default, or only a number. `gates` are feed-forwards, the configuration's name →
+    ours. `buckets`: relative positions as in T5; else learned positions, after `position_offset` unused rows.
+    `scaled_head`: the input of the head is divided by √dim, unless the configuration states otherwise.
     """
 
     encoder_keys: Mapping[str, str]
@@ -102,7 +102,7 @@ FAMILIES = {"t5": T5, "mt5": MT5, "bart": BART}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seq2SeqSpec:
-    """What one model is: both halves, and the ids that begin a target and are forced at its ends."""
+    """One model: both parts, the id that begins a target, and the ids that are forced at its ends."""
 
     encoder: DecoderSpec
     decoder: DecoderSpec
@@ -111,7 +111,7 @@ class Seq2SeqSpec:
 def read(config: Mapping[str, Any], dtype: str = "float32", *, tied: bool = True) -> Seq2SeqSpec:
     """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key.
 
-    `tied`: the file has no head but the table of tokens. T5's configurations say nothing certain of that.
+    `tied`: the head is the table of tokens. T5's configurations do not state this reliably.
     """
     family = family_of(config, FAMILIES, "encoder–decoders")
     stated = typed(config.get(family.activation, next(iter(family.activations))), family.activation, str)
@@ -130,7 +130,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, tied: bool = True
                                  if config.get(key) is not None or ours != "n_layers" or not is_decoder}  # fmt: skip
         sizes.setdefault("n_layers", halves[0].config.layers.n_layers if halves else 0)
         if sizes["n_layers"] > MAX_LAYERS:
-            raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too many; {MAX_LAYERS} are the most")
+            raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too large; the maximum is {MAX_LAYERS}")
         max_length = sizes.pop("max_length", UNLIMITED)
         if family.buckets:
             sizes["relative_buckets"] = count(config, "relative_attention_num_buckets", 32)
@@ -149,13 +149,13 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, tied: bool = True
         except FormatError:
             raise
         except TokkitError as error:
-            raise FormatError(f"the sizes do not go together: {error}") from None
+            raise FormatError(f"the sizes are inconsistent: {error}") from None
         halves.append(DecoderSpec(family=_named(half, activation), config=made, max_length=max_length))
     return Seq2SeqSpec(encoder=halves[0], decoder=halves[1])
 
 
 def _named(half: Family, activation: str) -> Family:
-    """Return the names of a half; without a gate, T5 calls the one matrix wi."""
+    """Return the tensor names of a part; without a gate, T5 calls the only matrix wi."""
     names = dict(half.tensors)
     up = names["layers.{i}.feed_forward.up"]
     if up.endswith(".wi_1") and activation in ("relu", "gelu", "silu"):
@@ -164,7 +164,7 @@ def _named(half: Family, activation: str) -> Family:
 
 
 def _head_scale(config: Mapping[str, Any], family: Seq2SeqFamily, dim: int) -> float:
-    # Files of T5 1.1 and FLAN say it by tie_word_embeddings.
+    # Files of T5 1.1 and FLAN state it in tie_word_embeddings.
     key = "scale_decoder_outputs" if "scale_decoder_outputs" in config else "tie_word_embeddings"
     scaled = family.scaled_head and typed(config.get(key, True), key, bool)
     return float(dim) ** -0.5 if scaled else 1.0

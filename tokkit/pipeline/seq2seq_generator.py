@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForcedIds:
-    """The id before a target, and the ids that its first and last tokens must have, unless options set them."""
+    """The id before a target, and the default ids of its forced first and last tokens."""
 
     start: int
     first: int | None = None
@@ -64,7 +64,7 @@ class Seq2SeqGenerator(TextGenerator):
         """Encode a prompt and return a new target, with n - 1 forks, for a `generation.Batch`."""
         for name in ("draft", "held_caches", "context_shift"):
             if getattr(options, name) is not None:
-                raise OptionError(f"{name} is for causal models, whose prompts begin what is generated; leave it out")
+                raise OptionError(f"{name} is only for causal models; leave it out")
         more = min(options.max_new_tokens, self.max_length - 1)
         with generation.threads(options.threads):
             memory = self.model.memories([prompt])[0]
@@ -85,7 +85,7 @@ class Seq2SeqGenerator(TextGenerator):
         if made.ndim != 1:
             raise OptionError(f"a prompt is a str or one row of ids, not an array of shape {made.shape}")
         if not len(made):
-            raise OptionError("the prompt has no tokens, and the encoder needs one; give at least one")
+            raise OptionError("the prompt has no tokens; give at least one")
         if len(made) > self.max_prompt_length:
             if not options.truncate:
                 raise OptionError(
@@ -125,18 +125,18 @@ class Seq2SeqGenerator(TextGenerator):
 
     def token_logprobs(self, ids: ArrayLike, *, first: int = 1, threads: int | None = None) -> NDArray[np.float64]:
         """Raise OptionError: an encoder–decoder gives no probability to a text alone."""
-        raise OptionError("perplexity is of causal models; this one maps a text to another: see score")
+        raise OptionError("perplexity is defined for causal models only; this is an encoder–decoder: use score")
 
     def _target(self, target: str | ArrayLike) -> NDArray[np.int64]:
         if isinstance(target, str):
-            # A beginning has no end token; a whole target has what the tokenizer adds.
+            # A prefix has no end token; a whole target has the special tokens of the tokenizer.
             return self.ids(target) if target else np.empty(0, np.int64)
         made = np.atleast_1d(np.asarray(target))
         return ids_of(made) if made.size else np.empty(0, np.int64)
 
 
 class _Held:
-    """Provides the cache of a new text, which is empty but for the keys and values of the encoder's output."""
+    """Provides the cache of a new text, which contains only the keys and values of the encoder's output."""
 
     def __init__(self, cache: DecoderCache) -> None:
         self._cache = cache
@@ -146,4 +146,4 @@ class _Held:
         return self._cache
 
     def keep(self, ids: Sequence[int], cache: DecoderCache) -> None:
-        """Do nothing: the cache of a text is of use for no other prompt."""
+        """Do nothing: the cache of a text cannot be used for another prompt."""

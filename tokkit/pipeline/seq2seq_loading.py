@@ -28,10 +28,10 @@ from tokkit.pipeline.seq2seq_generator import ForcedIds, Seq2SeqGenerator
 from tokkit.pipeline.weights import checked
 
 COPIES = r"(?:model\.)?(?:encoder|decoder)\.embed_tokens\.weight|.*\.EncDecAttention\.relative_attention_bias\.weight"
-"""The table of tokens once more, and a bias of older files of T5 that no layer reads."""
+"""Copies of the table of tokens, and an unused bias in older files of T5."""
 BIAS = "final_logits_bias"
 TIED = "tied"
-"""What packed.json says of a quantized encoder–decoder: whether its head is the table of tokens."""
+"""The key in packed.json of a quantized encoder–decoder for whether its head is the table of tokens."""
 
 
 def load(
@@ -39,7 +39,7 @@ def load(
 ) -> Seq2SeqGenerator:
     """Return the generator of a folder whose config.json holds `config`, with matrices packed as `dtype`.
 
-    Those of a folder that `quantize` wrote are `stored`.
+    `stored` are the packed matrices of a folder written by `quantize`.
     """
     where = files.show(folder / "config.json")
     tensors = read_model(folder) if stored is None else {}
@@ -68,7 +68,7 @@ def load(
 
 
 def is_tied(tensors: Mapping[str, Tensor]) -> bool:
-    """Return whether a file has no head but the table of tokens."""
+    """Return whether the head in a file is the table of tokens."""
     return not any(name.endswith("lm_head.weight") for name in tensors)
 
 
@@ -82,7 +82,7 @@ class Halves:
 
 
 def read_halves(tensors: Mapping[str, Tensor], spec: Seq2SeqSpec, where: str) -> Halves:
-    """Return the model that tensors of a file make; FormatError names one that does not fit."""
+    """Return the model made of the tensors of a file; FormatError names a tensor that does not fit."""
     kept = {name: tensor for name, tensor in tensors.items() if not re.fullmatch(COPIES, name) and name != BIAS}
     of_encoder = {name for name in kept if re.match(r"(?:model\.)?encoder\.", name)}
     shared = {name for name in kept if re.fullmatch(r"(?:model\.)?shared\.weight", name)}
@@ -99,7 +99,7 @@ def read_halves(tensors: Mapping[str, Tensor], spec: Seq2SeqSpec, where: str) ->
 
 
 class _With(Mapping[str, Any]):
-    """Weights and a few more, which are asked for by name alike."""
+    """Weights with a few more added, in one mapping."""
 
     def __init__(self, weights: Mapping[str, Any], more: Mapping[str, Any]) -> None:
         self._weights, self._more = weights, more
@@ -115,7 +115,7 @@ class _With(Mapping[str, Any]):
 
 
 def _forced(folder: Path, config: Mapping[str, Any], spec: Seq2SeqSpec) -> ForcedIds:
-    """Return the ids at the ends of a target, of generation_config.json, or else of config.json."""
+    """Return the ids at the ends of a target, from generation_config.json, or else from config.json."""
     told = modules.read_json(folder / "generation_config.json", {})
     rows = spec.decoder.config.vocab_size
 
@@ -127,10 +127,10 @@ def _forced(folder: Path, config: Mapping[str, Any], spec: Seq2SeqSpec) -> Force
         if isinstance(stated, list) and len(stated) == 1:
             stated = stated[0]
         if isinstance(stated, bool) or not isinstance(stated, int) or not 0 <= stated < rows:
-            raise FormatError(f"{key}: {brief(stated)}; it must be one of the {rows} ids")
+            raise FormatError(f"{key}: {brief(stated)}; it must be an id below {rows}")
         return stated
 
     start = id_of("decoder_start_token_id", config.get("pad_token_id"))
     if start is None:
-        raise FormatError("decoder_start_token_id: missing; a target begins with it")
+        raise FormatError("decoder_start_token_id: missing; it must be the id that begins a target")
     return ForcedIds(start, id_of("forced_bos_token_id"), id_of("forced_eos_token_id"))

@@ -67,7 +67,7 @@ class PromptLookup(_Pace):
 
     def __init__(self, most: int) -> None:
         super().__init__(min(LOOKED_UP, most), most)
-        self._after: dict[tuple[int, ...], int] = {}  # n-gram → the place after its last occurrence
+        self._after: dict[tuple[int, ...], int] = {}  # n-gram → the position after its last occurrence
         self._known = 0
 
     def propose(self, chooser: Chooser, most: int) -> Proposal:
@@ -77,12 +77,12 @@ class PromptLookup(_Pace):
             for n in range(1, min(LONGEST_NGRAM, end) + 1):
                 self._after[tuple(text[end - n : end])] = end
         self._known = len(text)
-        shortest = 1 if self._n > 1 else 2  # one token alone says little, unless proposals have come lately
+        shortest = 1 if self._n > 1 else 2  # a match of one token is weak, unless recent proposals were accepted
         for n in range(min(LONGEST_NGRAM, len(text)), shortest - 1, -1):
             at = self._after.get(tuple(text[-n:]))
             if at is not None:
                 for i in range(min(self._n, most)):
-                    text.append(text[at + i])  # what repeats itself goes on through what is proposed
+                    text.append(text[at + i])  # a repetition continues through the proposal
                 return Proposal(text[self._known :])
         return Proposal()
 
@@ -113,7 +113,7 @@ class DraftModel(_Pace):
             logits = decoder.logits(decoder([new], [self._cache])[-1:])[0, : self._vocab_size]
             try:
                 id_, distribution = drafting.draw(logits)
-            except OptionError:  # no token is left, which the model itself will find
+            except OptionError:  # no token can be chosen; the model itself will raise it
                 break
             ids.append(id_)
             drawn_from.append(distribution)
@@ -127,7 +127,7 @@ class DraftModel(_Pace):
 
 
 def check_draft(model: TextGenerator, draft: TextGenerator) -> None:
-    """Raise OptionError unless a draft model has the tokens of the model that it drafts for."""
+    """Raise OptionError unless a draft model has the same tokens as the model."""
     ours, theirs = (
         {*each.tokenizer.vocab.items(), *each.tokenizer.definition.added_vocab.items()} for each in (model, draft)
     )
@@ -135,7 +135,7 @@ def check_draft(model: TextGenerator, draft: TextGenerator) -> None:
     if differing:
         raise OptionError(
             f"the draft model {draft.folder.name} has another vocabulary than {model.folder.name}: {len(differing)} "
-            "ids are not the same token in both; give a model of the same tokenizer"
+            "ids have different tokens; give a model with the same tokenizer"
         )
 
 

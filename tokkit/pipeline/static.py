@@ -1,4 +1,4 @@
-"""`StaticEncoder`: sentences → vectors, each the mean of vectors that its tokens have in every text."""
+"""`StaticEncoder`: sentences → vectors, each the mean of the static vectors of its tokens."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 BATCH_TEXTS = 4096
-"""Texts that are made tokens at once: some MB of ids, and work enough for several threads."""
+"""Number of texts that are tokenized at once: a few MB of ids, and enough work for several threads."""
 NO_LIMIT = (1 << 31) - 1
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticOptions:
-    """How a model of static vectors reads texts, and what it says of itself.
+    """How a model of static vectors reads texts, and its metadata.
 
-    `normalize`: its vectors have length 1. `max_length`: tokens that are read of a text, and `max_characters` of it;
-    None for all. `drops_unknown`: the unknown token does not count, as in model2vec. `prompts`, `default_prompt`,
-    `similarity`: as of sentence-transformers. `about`: further entries of config.json.
+    `normalize`: vectors are scaled to length 1. `max_length` and `max_characters`: the tokens and characters read of a
+    text; None for all. `drops_unknown`: the unknown token is ignored, as in model2vec. `prompts`, `default_prompt`,
+    `similarity`: as in sentence-transformers. `about`: further entries of config.json.
     """
 
     normalize: bool = True
@@ -61,10 +61,10 @@ class StaticOptions:
 class StaticEncoder:
     """A table with a vector for each token; a text's vector is the mean of its tokens' rows.
 
-    `tokkit.pipeline.distill` makes it from an encoder, `tokkit.pipeline.load` from a folder. Immutable; calls from
-    several threads are safe. `vectors` (rows, dimension); `row_of`: the row of each id, uint32, itself if None;
-    `weights`: what the row of each id is multiplied by. A pickle of a loaded model holds the path of its folder, not
-    the vectors.
+    `tokkit.pipeline.distill` creates it from an encoder, `tokkit.pipeline.load` from a folder. Immutable; calls from
+    several threads are safe. `vectors` (rows, dimension); `row_of`: the row of each id, uint32, the id itself if None;
+    `weights`: the factor of the row of each id. A pickle of a loaded model contains the path of its folder, not the
+    vectors.
     """
 
     def __init__(
@@ -83,9 +83,9 @@ class StaticEncoder:
         n, needed = len(vectors) if row_of is None else len(row_of), tokenizer.n_ids
         if vectors.ndim != 2 or vectors.dtype != np.float32 or n < needed:
             shown = f"{vectors.dtype} of shape {vectors.shape}"
-            raise ShapeError(f"the vectors are {shown} for {n} ids; they must be float32 (n, d), for {needed} ids")
+            raise ShapeError(f"the vectors are {shown} for {n} ids; they must be float32 (n, d) for {needed} ids")
         if row_of is not None and n and int(row_of.max()) >= len(vectors):
-            raise ShapeError(f"row_of names row {row_of.max()}, and the vectors have shape {vectors.shape}")
+            raise ShapeError(f"row_of contains row {row_of.max()}, but the vectors have shape {vectors.shape}")
         if weights is not None and (weights.shape != (n,) or weights.dtype != np.float32):
             raise ShapeError(f"weights are {weights.dtype} of shape {weights.shape}; they must be float32 ({n},)")
         self._ignored = unknown_id(tokenizer) if self.options.drops_unknown else None
@@ -108,7 +108,7 @@ class StaticEncoder:
 
     @property
     def max_length(self) -> int:
-        """Maximum tokens that are read of a text; 2^31 - 1 if there is no limit."""
+        """The maximum number of tokens read of a text; 2^31 - 1 if there is no limit."""
         return NO_LIMIT if self.options.max_length is None else self.options.max_length
 
     @property
@@ -117,7 +117,7 @@ class StaticEncoder:
         return dict(self.options.prompts)
 
     def fingerprint(self) -> str:
-        """Return a sha256, in hexadecimal, over the vectors, the options that change them, and the tokenizer's own."""
+        """Return a hexadecimal sha256 of the vectors, the options that change them, and the tokenizer's fingerprint."""
         return self._fingerprint
 
     @functools.cached_property
@@ -145,13 +145,13 @@ class StaticEncoder:
         """Return the vectors (n, dimension) of n texts, float32, in the order given; of one text, (dimension,).
 
         The options are those of `SentenceEncoder.encode`. Only the first `max_length` tokens of a text are read; a
-        warning is logged for the first one cut. A text without known tokens has zeros.
+        warning is logged for the first truncated text. A text without known tokens gives zeros.
         """
         kept = kept_columns(truncate_dim, self.dimension)
         texts, is_one = listed(sentences)
         front = chosen_prompt(prompt, prompt_name, self.options.prompts, self.options.default_prompt)
         n_threads = nn.current_threads() if threads is None else thread_count(threads)
-        # What a model makes of length 1 is, before columns are cut.
+        # A model that normalizes does so before truncation.
         whole = self.options.normalize and not normalize
         made = np.empty((len(texts), self.dimension if whole else kept), dtype=np.float32)
         for first in range(0, len(texts), BATCH_TEXTS):
@@ -170,17 +170,16 @@ class StaticEncoder:
         return made[0] if is_one else made
 
     def similarity(self, a: ArrayLike, b: ArrayLike) -> Floats:
-        """Return (n, m) similarities of vectors a (n, d) and b (m, d), by the measure that the model names.
+        """Return (n, m) similarities of vectors a (n, d) and b (m, d), by the measure in the model's folder.
 
-        That is the cosine, unless its folder says dot, euclidean or manhattan: these distances are negated.
+        The default is the cosine; others are dot, and the negated distances euclidean and manhattan.
         """
         return similarities(a, b, self.options.similarity)
 
     def token_vectors(self) -> KeyedVectors:
         """Return the vectors of single tokens by their text, for neighbours and analogies.
 
-        Keys are tokens as the vocabulary has them ("##ing"). Those that have only zeros, or are not UTF-8, are left
-        out.
+        Keys are tokens as written in the vocabulary ("##ing"). Tokens with only zeros, or not in UTF-8, are left out.
         """
         from tokkit.embeddings import KeyedVectors
 
@@ -196,8 +195,8 @@ class StaticEncoder:
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32", overwrite: bool = True) -> list[Path]:
         """Write a folder that `tokkit.pipeline.load`, model2vec and sentence-transformers load; return its files.
 
-        `dtype` "float16" halves the file, and rounds vectors to 3 digits. FileExistsError for files that are there,
-        with `overwrite=False`; FormatError for a tokenizer that tokenizer.json cannot hold.
+        `dtype` "float16" halves the file, and rounds vectors to 3 digits. FileExistsError if files exist and
+        `overwrite` is False; FormatError for a tokenizer that tokenizer.json cannot represent.
         """
         return static_format.write(self, Path(folder), dtype=dtype, overwrite=overwrite)
 
@@ -218,13 +217,13 @@ class StaticEncoder:
         if not self._told:
             self._told = True
             LOG.warning(
-                "%s; the model reads %d tokens of a text, and what follows is left out (said once)",
+                "%s; the model reads only the first %d tokens of a text (this warning is shown once)",
                 what, self.max_length,
             )  # fmt: skip
 
 
 def unknown_id(tokenizer: Tokenizer) -> int | None:
-    """Return the id of what the model of a tokenizer does not know; None if there is no such token."""
+    """Return the id of the unknown token of a tokenizer; None if there is none."""
     model: Any = tokenizer.definition.model
     id_ = getattr(model, "unk_id", None)
     if id_ is None and (token := getattr(model, "unk_token", None)) is not None:

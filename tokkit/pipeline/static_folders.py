@@ -21,14 +21,17 @@ from tokkit.pipeline.static import StaticEncoder, StaticOptions
 from tokkit.tokenizer import Tokenizer
 
 DEFAULT_MAX_LENGTH = 512
-"""Tokens that are read of a text where config.json does not say: model2vec's default."""
+"""Default maximum of tokens of a text if config.json does not state it, as in model2vec."""
 MODULES = ("StaticEmbedding", "Normalize")
 _OWN_KEYS = ("normalize", "max_length", "embedding_dtype", "hidden_dim", "vocabulary_quantization")
 
 
 def read(folder: Path, *, max_length: int | None = None) -> StaticEncoder:
-    """Return the model of a folder; `max_length` replaces its own. FormatError names the file and what is wrong."""
-    StaticOptions(max_length=max_length)  # which checks it
+    """Return the model of a folder; `max_length` overrides that of the folder.
+
+    FormatError names the file and the error.
+    """
+    StaticOptions(max_length=max_length)  # checks it
     home, normalize = folder, False
     if (folder / "modules.json").exists():
         found = modules.listed(folder)
@@ -70,12 +73,12 @@ def _as_model2vec(path: Path, tokenizer: Tokenizer, max_length: int | None) -> S
 
 
 def options_of(tokenizer: Tokenizer, max_length: int | None, **more: Any) -> StaticOptions:
-    """Return options with model2vec's limit of characters: so many tokens of the median length in the vocabulary."""
+    """Return options with model2vec's limit of characters: the maximum of tokens times the median length of a token."""
     options = StaticOptions(max_length=max_length, **more)
     if max_length is None:
         return options
     definition = tokenizer.definition
-    # Its tokens are text, one character for each byte in byte-level vocabularies.
+    # model2vec counts characters of tokens, one for each byte in byte-level vocabularies.
     as_bytes = isinstance(definition.model, BPE)
     lengths = [len(token if as_bytes else token.decode("utf-8", "replace")) for token in definition.vocab]
     return replace(options, max_characters=max_length * int(np.median(lengths)))
@@ -94,7 +97,7 @@ def _parts(tensors: Tensors) -> dict[str, NDArray[Any]]:
         n = len(parts["vectors"])
         if mapping.data.size and not 0 <= mapping.data.min() <= mapping.data.max() < n:
             ends = f"{mapping.data.min()} to {mapping.data.max()}"
-            raise FormatError(f"'mapping' has rows from {ends}, and 'embeddings' {n}")
+            raise FormatError(f"'mapping' has rows {ends}, but 'embeddings' has {n} rows")
         parts["row_of"] = mapping.data.astype(np.uint32)
     return parts
 
@@ -102,12 +105,14 @@ def _parts(tensors: Tensors) -> dict[str, NDArray[Any]]:
 def _floats(tensors: Tensors, name: str, axes: int) -> NDArray[np.float32]:
     if name not in tensors:
         there = ", ".join(map(repr, tensors)) or "none"
-        raise FormatError(f"there is no tensor {name!r}, only {there}; 'embeddings' or 'embedding.weight' is needed")
+        raise FormatError(f"there is no tensor {name!r}, only {there}; one must be 'embeddings' or 'embedding.weight'")
     tensor = tensors[name]
     if len(tensor.shape) != axes or tensor.dtype not in (*FLOATS, "I8"):
-        raise FormatError(f"{name!r} is {tensor.dtype} of shape {tensor.shape}; it must be floats or I8, {axes} axes")
-    # model2vec's int8 has no scale: the length of a vector does not matter to it.
+        raise FormatError(
+            f"{name!r} is {tensor.dtype} of shape {tensor.shape}; it must be floating point or I8 with {axes} axes"
+        )
+    # model2vec's int8 has no scale, because it normalizes vectors.
     made = tensor.data.astype(np.float32) if tensor.dtype == "I8" else tensor.float32()
     if not np.isfinite(made).all():
-        raise FormatError(f"{name!r} has NaN or infinity in it")
+        raise FormatError(f"{name!r} contains NaN or infinity")
     return np.ascontiguousarray(made)

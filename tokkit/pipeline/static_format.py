@@ -1,4 +1,4 @@
-"""The folder of a model of static vectors: how it is recognized, and written so that model2vec loads it too.
+"""The folder of a static model: how it is recognized and written, so that model2vec loads it too.
 
 model2vec (github.com/MinishLab/model2vec): config.json, tokenizer.json, and model.safetensors with `embeddings`, and
 where the vocabulary is quantized `mapping` (the row of each id) and `weights` (of each id). sentence-transformers: the
@@ -39,18 +39,18 @@ def is_static(folder: Path) -> bool:
 
 
 def check_place(folder: Path, *, overwrite: bool) -> None:
-    """Raise OSError if a model must not be written there: over another one, or over an encoder at all."""
+    """Raise OSError if a folder holds a static model and `overwrite` is False, or another kind of model."""
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"{files.show(folder)} is a file; a model is a folder")
     there = [folder / name for name in FILES if os.path.lexists(folder / name)]
     if there and not is_static(folder):
-        raise FileExistsError(f"{files.show(folder)} holds another kind of model; name a new folder")
+        raise FileExistsError(f"{files.show(folder)} contains another kind of model; give a new folder")
     if there and not overwrite:
         raise FileExistsError(f"{files.show(there[0])} exists")
 
 
 def write(model: StaticEncoder, folder: Path, *, dtype: str, overwrite: bool) -> list[Path]:
-    """Write a model as model2vec does; see `StaticEncoder.save`."""
+    """Write a model in model2vec's format; see `StaticEncoder.save`."""
     if dtype not in DTYPES:
         raise OptionError(f"dtype is {dtype!r}; it must be one of {', '.join(DTYPES)}")
     check_place(folder, overwrite=overwrite)
@@ -64,7 +64,7 @@ def write(model: StaticEncoder, folder: Path, *, dtype: str, overwrite: bool) ->
     }  # fmt: skip
     row_of = model.row_of
     if row_of is None and len(model.vectors) != len(definition.vocab):
-        # Ids without tokens: model2vec wants a row for each token, or this.
+        # Needed if ids have no tokens: model2vec requires one row for each token, or this mapping.
         row_of = np.arange(len(model.vectors), dtype=np.uint32)
     tensors: dict[str, NDArray[Any] | Tensor] = {"embeddings": model.vectors.astype(dtype, copy=False)}
     if row_of is not None:

@@ -23,11 +23,11 @@ POOLINGS = {"cls": "cls", "mean": "mean"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadSpec:
-    """One way of naming a head, out(norm(activation(dense(x)))); without `dense` or `norm` there is none.
+    """The names of a head, out(norm(activation(dense(x)))); `dense` and `norm` are optional.
 
-    Names are those of the file, of `dense` the first that is there. The head of a whole text reads the state of its
-    first token, or with `pooling` "last" that of the last token that is not padding. `activation_key` and `pooling_key`
-    are keys of config.json that say otherwise.
+    Names are those of the file; of several `dense` the first that exists is used. The head of a text reads the state of
+    its first token, or with `pooling` "last" that of the last token that is not padding. `activation_key` and
+    `pooling_key` are keys of config.json that override these.
     """
 
     dense: tuple[str, ...] = ()
@@ -53,28 +53,28 @@ OF_TEXTS = {
     "gte": HeadSpec(dense=("gte.pooler.dense", "new.pooler.dense")),
     "new": HeadSpec(dense=("new.pooler.dense",)),
 }  # fmt: skip
-"""model_type of a config.json → its head of whole texts."""
+"""model_type of a config.json → its head for texts."""
 SCORE = HeadSpec(out="score", pooling="last")
-"""The head of decoders that tell texts apart."""
+"""The classification head of decoders."""
 DECODERS = ("gpt2", "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen2_moe", "qwen3_moe", "gemma", "gemma2",
             "gemma3_text", "phi3", "gpt_neox", "bloom")  # fmt: skip
-"""Types of decoders that have it."""
+"""Types of decoders with this head."""
 OF_TOKENS = dict.fromkeys(OF_TEXTS, HeadSpec()) | {"modernbert": _MODERN_BERT}
-"""model_type of a config.json → its head of each token."""
+"""model_type of a config.json → its head for tokens."""
 TASKS = {"ForSequenceClassification": OF_TEXTS | dict.fromkeys(DECODERS, SCORE), "ForTokenClassification": OF_TOKENS}
-"""The end of an architecture's name → the heads of such models."""
+"""The end of an architecture's name → the heads of these models."""
 CLASSES = {
     "bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta", "camembert": "Camembert",
     "distilbert": "DistilBert", "electra": "Electra", "mpnet": "MPNet",
 }  # fmt: skip
-"""model_type → how transformers begins the names of its classes."""
+"""model_type → the prefix of its class names in transformers."""
 
 
 def of_classifier(config: Mapping[str, Any], labels: Sequence[str] | None) -> dict[str, Any]:
-    """Return what the config.json of an encoder gets as that of a classifier; without labels they are not named."""
+    """Return the keys that turn the config.json of an encoder into that of a classifier, with labels if given."""
     model_type = config.get("model_type")
     if model_type not in CLASSES:
-        raise FormatError(f"classifiers of {brief(model_type)} are not made here; {', '.join(CLASSES)} are")
+        raise FormatError(f"model_type is {brief(model_type)}; a classifier can be trained on {', '.join(CLASSES)}")
     made: dict[str, Any] = {"architectures": [f"{CLASSES[str(model_type)]}ForSequenceClassification"]}
     if labels is not None:
         numbered = list(enumerate(labels))
@@ -86,21 +86,24 @@ def of_classifier(config: Mapping[str, Any], labels: Sequence[str] | None) -> di
 
 
 def task_of(config: Mapping[str, Any]) -> str | None:
-    """Return the task that the first architecture of a config.json names, a key of `TASKS`; None for others."""
+    """Return the task of the first architecture in a config.json, a key of `TASKS`; None for other tasks."""
     named = config.get("architectures")
     first = named[0] if isinstance(named, list) and named else None
     return next((task for task in TASKS if isinstance(first, str) and first.endswith(task)), None)
 
 
 class Head:
-    """The head of a model, with the names of its labels; FormatError for a file that it does not fit to."""
+    """The head of a model, with the names of its labels; FormatError for a file that does not fit."""
 
     def __init__(
         self, task: str, config: Mapping[str, Any], tensors: Mapping[str, Tensor], dim: int, where: str
     ) -> None:
         heads, model_type = TASKS[task], config.get("model_type")
         if model_type not in heads:
-            raise FormatError(f"{where}: heads {task} of {brief(model_type)} are not supported; {', '.join(heads)} are")
+            raise FormatError(
+                f"{where}: {task} with model_type {brief(model_type)} is not supported; model_type must be one of "
+                f"{', '.join(heads)}"
+            )
         spec = heads[str(model_type)]
         self._tensors, self._where, self._dim = tensors, where, dim
         there = [name for name in spec.dense if f"{name}.weight" in tensors]
@@ -137,14 +140,15 @@ class Head:
             return tuple(f"LABEL_{i}" for i in range(n))
         if not isinstance(told, dict) or set(told) != {str(i) for i in range(n)}:
             raise FormatError(
-                f"{self._where}: id2label is {brief(told)}; the tensor {name!r} has rows for {n} labels, from 0"
+                f"{self._where}: id2label is {brief(told)}; it must have {n} labels from 0, the rows of the tensor "
+                f"{name!r}"
             )
         return tuple(str(told[str(i)]) for i in range(n))
 
     def __call__(self, x: Floats, starts: NDArray[np.int64], ids: NDArray[np.int64] | None = None) -> Floats:
         """Return logits (n, labels) of the n sequences of x (total, dim), or (total, labels) of its tokens.
 
-        `ids` (total) are for heads that read the last token that is not padding.
+        `ids` (total) are needed by heads that read the last token that is not padding.
         """
         if self._pooling == "last":
             x = _last(x, starts, ids, self._pad)
@@ -158,9 +162,9 @@ class Head:
 
 
 def _last(x: Floats, starts: NDArray[np.int64], ids: NDArray[np.int64] | None, pad: int | None) -> Floats:
-    """Return the row of the last token of each sequence whose id is not `pad`: the first if all are, zeros without any.
+    """Return the row of each sequence's last token that is not `pad`: the first if all are, zeros if it is empty.
 
-    A tokenizer may end texts with the token that it pads with, which transformers does not tell from padding.
+    Like transformers, it treats an end token that is also the padding token as padding.
     """
     full = np.diff(starts) > 0
     rows = starts[1:][full] - 1
@@ -173,7 +177,7 @@ def _last(x: Floats, starts: NDArray[np.int64], ids: NDArray[np.int64] | None, p
 
 
 def _stated(config: Mapping[str, Any], key: str, default: str, known: Mapping[str, str], where: str) -> str:
-    """Return what a key of config.json says, by our name; FormatError for what is not known."""
+    """Return the value of a key of config.json by our name; FormatError if it is unknown."""
     if not key or key not in config:
         return default
     if config[key] not in known:

@@ -86,7 +86,7 @@ class TextGenerator(CausalModel):
         self.eos_ids = frozenset(eos_ids)
         self._reload = reload
         self._constraints = Constraints(tokenizer)
-        self._drafts: weakref.WeakSet[TextGenerator] = weakref.WeakSet()  # those that have its tokens
+        self._drafts: weakref.WeakSet[TextGenerator] = weakref.WeakSet()  # draft models already checked
 
     def __repr__(self) -> str:
         layers = self.decoder.config.layers
@@ -164,10 +164,10 @@ class TextGenerator(CausalModel):
         """
         chosen = replace(self.options_of(options), n=1)
         if chosen.num_beams > 1:
-            raise OptionError("num_beams finds texts as a whole, not in parts; use generate, or leave it out")
+            raise OptionError("num_beams cannot be streamed; use generate, or leave it out")
         batch = Batch(self.decoder, [self.begin(self.prompt_ids(prompt, chosen), chosen)])
         while len(batch):
-            with generation.threads(chosen.threads):  # which must not be set while the caller has its turn
+            with generation.threads(chosen.threads):  # must not be set while the caller runs
                 events = batch.step()
             for event in events:
                 if event.error is not None:
@@ -208,7 +208,7 @@ class TextGenerator(CausalModel):
             self._drafts.add(options.draft)
 
         def text(i: int, forks: Sequence[Text] = ()) -> Text:
-            # Each text has a seed of its own, which does not depend on its neighbours.
+            # Each text has its own seed, which does not depend on other texts.
             seed = None if options.seed is None else [options.seed, i]
             chooser = Chooser(
                 options.sampling, prompt.tolist(), seed=seed,
@@ -233,7 +233,9 @@ class TextGenerator(CausalModel):
         if options.num_beams > 1 or options.draft is not None:
             raise OptionError("context_shift is for texts without num_beams and draft; leave one of them out")
         if keep >= self.max_length - 1:
-            raise OptionError(f"context_shift is {keep}; the model has positions for {self.max_length}, so give less")
+            raise OptionError(
+                f"context_shift is {keep}; it must be less than {self.max_length - 1}, the last position of the model"
+            )
         return keep
 
     def with_cache(self, dtype: str) -> TextGenerator:
@@ -262,12 +264,12 @@ class TextGenerator(CausalModel):
         if made.ndim != 1:
             raise OptionError(f"a prompt is a str or one row of ids, not an array of shape {made.shape}")
         if not len(made):
-            raise OptionError("the prompt has no tokens, and a model needs one to begin with; give at least one")
+            raise OptionError("the prompt has no tokens; give at least one")
         if len(made) >= self.max_length:
             if not options.truncate:
                 raise OptionError(
-                    f"the prompt has {len(made)} tokens, and the model has positions for {self.max_length}, those to "
-                    "come included; shorten it, or cut its beginning with truncate=True"
+                    f"the prompt has {len(made)} tokens, and the model has positions for {self.max_length}, including "
+                    "those to generate; shorten it, or cut its beginning with truncate=True"
                 )
             made = made[len(made) - self.max_length + 1 :]
         return made
@@ -302,6 +304,6 @@ class TextGenerator(CausalModel):
         if not messages:
             raise ChatError("there are no messages; give at least one")
         if given and not template.takes_tools:
-            raise ChatError("the model's chat template has no place for tools; give none")
+            raise ChatError("the model's chat template does not support tools; leave them out")
         encoded = encode_chat(self.tokenizer, template, messages, tools=given, add_generation_prompt=True)
         return list(encoded.ids)

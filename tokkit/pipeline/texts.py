@@ -1,4 +1,4 @@
-"""What encoders of sentences share: texts and options checked, prompts, similarities, vectors of length 1."""
+"""Helpers of sentence encoders: checks of texts and options, prompts, similarities, normalization."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float32]
 
 
 def listed(sentences: Text | Sequence[Text]) -> tuple[list[Text], bool]:
-    """Return the texts as a list, and whether one text was given alone; TypeError for what is not text."""
+    """Return the texts as a list, and whether a single text was given; TypeError for values that are not text."""
     is_one = isinstance(sentences, (str, bytes, bytearray, memoryview))
     texts = [cast("Text", sentences)] if is_one else list(cast("Sequence[Text]", sentences))
     for i, text in enumerate(texts):
@@ -27,7 +27,7 @@ def listed(sentences: Text | Sequence[Text]) -> tuple[list[Text], bool]:
 
 
 def kept_columns(truncate_dim: int | None, dimension: int) -> int:
-    """Return how many columns of a vector to keep; OptionError for what is not 1 to `dimension`."""
+    """Return how many columns of a vector to keep; OptionError for values outside 1 to `dimension`."""
     if truncate_dim is None:
         return dimension
     if isinstance(truncate_dim, bool) or not isinstance(truncate_dim, int):
@@ -38,7 +38,7 @@ def kept_columns(truncate_dim: int | None, dimension: int) -> int:
 
 
 def chosen_prompt(prompt: str | None, name: str | None, prompts: Mapping[str, str], default: str | None) -> str:
-    """Return the prompt given, else the one of the name, else the default one; "" for none."""
+    """Return the given prompt, else the one with the given name, else the default one; "" for none."""
     for given, what in ((prompt, "prompt"), (name, "prompt_name")):
         if given is not None and not isinstance(given, str):
             raise TypeError(f"{what} is {type(given).__name__}; it must be str")
@@ -62,7 +62,7 @@ def with_prompt(texts: list[Text], prompt: str) -> list[Text]:
 
 
 def normalise(vectors: Floats) -> None:
-    """Make vectors of length 1 in place; zeros stay."""
+    """Scale vectors to length 1 in place; zero vectors stay."""
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
 
 
@@ -73,7 +73,7 @@ def similarities(a: ArrayLike, b: ArrayLike, measure: str = "cosine") -> Floats:
     ([[1.0, 0.0]], [[-5.0]])
     """
     x, y = (np.atleast_2d(np.asarray(v, dtype=np.float32)) for v in (a, b))
-    # An empty list is no vectors, not one without columns.
+    # An empty list means no vectors, not one vector without columns.
     x, y = (np.empty((0, w.shape[1]), dtype=np.float32) if v.shape == (1, 0) else v for v, w in ((x, y), (y, x)))
     if x.shape[1:] != y.shape[1:] or x.ndim != 2:
         raise ShapeError(f"the vectors have shapes {x.shape} and {y.shape}; they must be (n, d) and (m, d)")

@@ -1,4 +1,4 @@
-"""`TokenClassifier`: the labels of tokens, and the entities that they make: names, places, parts of speech."""
+"""`TokenClassifier`: labels of tokens, and the entities made of them: names, places, parts of speech."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 TEXT = (str, bytes, bytearray, memoryview)
 OVERLAP = 4
-"""By default, one of so many tokens of a window is read again in the next."""
+"""The default stride is this part of a window."""
 
 
 class _Read(NamedTuple):
-    """A text, where the words begin that it was given as, and what the model reads: all at once, or windows."""
+    """A text, the starts of its words if it was given as words, and the windows that the model reads."""
 
     text: str
     starts: list[int]
@@ -43,7 +43,7 @@ class _Read(NamedTuple):
 
 
 class TokenClassifier(ClassifierModel):
-    """An encoder whose head gives each token a label; `tokkit.pipeline.load` makes it from a folder.
+    """An encoder with a head that labels each token; `tokkit.pipeline.load` creates it from a folder.
 
     `entities` returns what the pipeline "token-classification" of transformers does, with each of its strategies.
 
@@ -67,9 +67,9 @@ class TokenClassifier(ClassifierModel):
     ) -> list[Any]:
         """Return the label of each token of a text, or of the tokens of each of several, as a list of dicts.
 
-        They have "entity", the likeliest label, "score", its probability, "index", the token's number in its window,
-        "word", the token, and "start" and "end", its span in characters; special tokens are left out. The options are
-        those of `entities`.
+        The keys are "entity", the most probable label, "score", its probability, "index", the index of the token in its
+        window, "word", the token, and "start" and "end", its span in characters; special tokens are left out. The
+        options are those of `entities`.
         """
         return self.entities(
             texts, aggregation_strategy="none", ignore_labels=(), pretokenized=pretokenized, stride=stride,
@@ -91,17 +91,17 @@ class TokenClassifier(ClassifierModel):
     ) -> list[Any]:
         """Return the entities of a text, or of each of several, as a list of dicts.
 
-        They have "entity_group", "score", the mean probability of the parts, "word", the text as the tokenizer decodes
-        it, and "start" and "end", the span in characters. `aggregation_strategy` "simple" joins neighbouring tokens of
-        a label, where B- begins a new entity. "first", "average" and "max" give all tokens of a word one label before:
-        that of its first token, of the mean of their probabilities, or of the surest token. "none" returns tokens, as
-        `predict` does. `ignore_labels` are left out. With `pretokenized`, a text is a list of words, and spans are
-        those in the words joined by spaces.
+        The keys are "entity_group", "score", the mean probability of the tokens, "word", the decoded text, and "start"
+        and "end", the span in characters. `aggregation_strategy` "simple" merges neighbouring tokens with the same
+        label; B- begins a new entity. "first", "average" and "max" first give all tokens of a word the same label: that
+        of the first token, of the mean of their probabilities, or of the most certain token. "none" returns tokens, as
+        `predict` does. Labels in `ignore_labels` are left out. With `pretokenized`, a text is a list of words, and
+        spans refer to the words joined by spaces.
 
-        A text that is longer than the model reads is read in windows, each of which repeats `stride` tokens of the one
-        before, a quarter of a window if None; of entities that overlap the longer one is kept, or of equally long ones
-        the surer. `progress` is called with (texts done, of how many); `threads`, `batch_tokens` and `special` are as
-        in `SentenceEncoder.encode`. Raises TypeError for what is not text, OptionError for invalid options.
+        A text that is too long is read in overlapping windows: each repeats the last `stride` tokens of the previous
+        one, by default a quarter of a window; of overlapping entities the longest is kept, then the most probable.
+        `progress` is called with (texts done, total); `threads`, `batch_tokens` and `special` are as in
+        `SentenceEncoder.encode`. Raises TypeError for values that are not text, OptionError for invalid options.
         """
         if aggregation_strategy not in STRATEGIES:
             raise OptionError(
@@ -113,7 +113,9 @@ class TokenClassifier(ClassifierModel):
         room = self.max_length - self._packer.n_added
         stride = room // OVERLAP if stride is None else stride
         if isinstance(stride, bool) or not isinstance(stride, int) or not 0 <= stride < room:
-            raise OptionError(f"stride is {stride!r}; it must be 0 to {room - 1}: a window has room for {room} tokens")
+            raise OptionError(
+                f"stride is {stride!r}; it must be 0 to {room - 1}, because a window has room for {room} tokens"
+            )
         given, is_one = _words_of(texts) if pretokenized else listed(cast("Text | Sequence[Text]", texts))
         cut = Truncation(max_length=self.max_length, stride=stride)
         made: list[list[Entity]] = []
@@ -145,7 +147,7 @@ class TokenClassifier(ClassifierModel):
         return _Read(" ".join(words), starts, [whole, *whole.overflowing] if len(whole) else [])
 
     def _scores(self, windows: Sequence[Encoding], batch_tokens: int) -> Iterator[Floats]:
-        """Yield the probabilities (T, labels) of the tokens of each window; all are read together."""
+        """Yield the probabilities (T, labels) of the tokens of each window; all windows are computed together."""
         if not windows:
             return
         ids, types = (np.concatenate([window.column(name) for window in windows]).astype(np.int64)
@@ -162,14 +164,14 @@ class TokenClassifier(ClassifierModel):
         for number, (id_, word, (start, end), is_special, word_id) in enumerate(columns):
             if is_special:
                 continue
-            if read.starts and word_id is not None:  # offsets are those in a word
+            if read.starts and word_id is not None:  # offsets are relative to a word
                 start, end = start + read.starts[word_id], end + read.starts[word_id]
             shown = read.text[start:end]
             if id_ == self._unknown:
                 word, goes_on = shown, False
             elif of_words:
                 goes_on = len(word) != len(shown)
-            else:  # transformers' guess where the vocabulary does not mark what goes on a word
+            else:  # transformers' heuristic if the vocabulary does not mark tokens that continue a word
                 goes_on = start > 0 and " " not in read.text[start - 1 : start + 1]
             made.append(Token(number, word, scores[number], start, end, goes_on))
         return made
@@ -197,10 +199,10 @@ def _as_str(text: object) -> str:
 
 
 def _words_of(texts: Any) -> tuple[list[Any], bool]:
-    """Return texts that are lists of words, and whether one was given alone; TypeError for a text."""
+    """Return the texts as lists of words, and whether a single one was given; TypeError for a str."""
     if isinstance(texts, TEXT):
         raise TypeError(f"a pretokenized text is {type(texts).__name__}; it must be a list of words")
     is_one = len(texts) > 0 and all(isinstance(word, TEXT) for word in texts)
     if not is_one and any(isinstance(text, TEXT) for text in texts):
-        raise TypeError("texts hold words beside lists of words; give one list of words, or a list of such lists")
+        raise TypeError("texts contains both words and lists of words; give one list of words, or a list of such lists")
     return [texts] if is_one else list(texts), is_one

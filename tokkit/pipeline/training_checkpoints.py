@@ -1,6 +1,6 @@
-"""Checkpoints of models in training: weights, the optimizer's state and what they were made with, in one file.
+"""Checkpoints of a training: weights, the state of the optimizer, and the options and data, in one file.
 
-A file is written aside and then renamed: if a disk is full, the checkpoint before stays.
+A file is written under a temporary name and then renamed: if the disk is full, the previous checkpoint is kept.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ FORMAT = "tokkit training 1"
 
 @dataclass(slots=True)
 class Training:
-    """What changes while a model is trained, and what is saved of it."""
+    """The state of a training that is saved."""
 
     parameters: Parameters
     optimizer: AdamW
     average: WeightAverage | None
     number: int = 0
-    """Batches of steps that were drawn: steps that were done, or skipped."""
+    """The number of steps, including skipped ones."""
     first_loss: float = 0.0
     loss: float = 0.0
-    """A mean of the last steps."""
+    """The mean loss of the last steps."""
     tokens: int = 0
-    """Tokens that were learnt."""
+    """The number of tokens trained on."""
     seconds: float = 0.0
 
 
 def save(folder: Path, training: Training, made_with: Mapping[str, Any]) -> None:
-    """Write a checkpoint into a folder, in place of the one before."""
+    """Write a checkpoint into a folder, in place of the previous one."""
     tensors = {"weights": training.parameters.data, **training.optimizer.state()}
     counts: dict[str, Any] = {
         "number": training.number, "steps": training.optimizer.steps, "skipped": training.optimizer.skipped,
@@ -55,26 +55,28 @@ def save(folder: Path, training: Training, made_with: Mapping[str, Any]) -> None
 
 
 def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> None:
-    """Go on from the checkpoint of a folder; OptionError, which names both, if it was made with something else."""
+    """Restore the checkpoint of a folder; OptionError, with both values, if it was made with other options or data."""
     path = folder / NAME
     where = files.show(path)
     if not path.exists():
         raise OptionError(f"there is no {where} to resume from; leave resume out")
     tensors = read_safetensors(path)
     if tensors.metadata.get("format") != FORMAT:
-        raise FormatError(f"{where}: not a checkpoint of a training; its format is {tensors.metadata.get('format')!r}")
+        raise FormatError(
+            f"{where}: this is not a checkpoint of a training; its format is {tensors.metadata.get('format')!r}"
+        )
     before, counts = (loads(tensors.metadata.get(name, "{}").encode()) for name in ("made_with", "counts"))
     now = json.loads(json.dumps(made_with))
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             was, given = _different(before.get(name), now.get(name))
             raise OptionError(
-                f"{where} was made with {name} {was}, and {given} was given; give the same, or leave resume out"
+                f"{where} was made with {name} {was}, but {given} was given; give the same value, or leave resume out"
             )
     arrays = {name: tensor.data for name, tensor in tensors.items()}
     data = training.parameters.data
     if "weights" not in arrays or arrays["weights"].shape != data.shape:
-        raise FormatError(f"{where}: its weights are missing or of another number than {len(data)}")
+        raise FormatError(f"{where}: some weights are missing, or their number is not {len(data)}")
     data[:] = arrays["weights"]
     training.optimizer.load_state(arrays, steps=counts["steps"])
     training.optimizer.skipped = counts["skipped"]
@@ -86,7 +88,7 @@ def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> No
 
 
 def _different(one: object, other: object) -> tuple[str, str]:
-    """Return two values as text: of mappings, the keys whose values are not the same."""
+    """Return two values as text; of mappings only the keys whose values differ."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         keys = [key for key in {**one, **other} if one.get(key) != other.get(key)]
         one, other = ({key: value[key] for key in keys if key in value} for value in (one, other))

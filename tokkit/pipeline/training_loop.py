@@ -1,4 +1,4 @@
-"""The loop of all trainings: steps, the learning rate, evaluation, progress, checkpoints and Ctrl-C."""
+"""The training loop of all models: steps, the learning rate, evaluation, progress, checkpoints and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from tokkit.pipeline.training_checkpoints import Training
 from tokkit.threads import thread_count
 
 DIVERGED = 1.5
-"""A mean loss of so many times the first one is an error: the learning rate is too high."""
+"""A mean loss of this multiple of the first loss is an error: the learning rate is too high."""
 ATTENTION_DROPOUTS = ("attention_probs_dropout_prob", "attn_pdrop", "attention_dropout")
-"""Keys of a config.json: of BERT and its relatives, of GPT-2, of DistilBERT and Llama."""
+"""Keys of attention dropout in a config.json: of BERT and similar models, of GPT-2, of DistilBERT and Llama."""
 SMOOTHED = 20
-"""Steps that the loss that is shown is about the mean of."""
+"""The number of steps over which the displayed loss is averaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingOptions:
-    """What all trainings take: see `LMOptions` and `FineTuneOptions`, which have values of their own."""
+    """The common options of all trainings: see `LMOptions` and `FineTuneOptions`, which have their own defaults."""
 
     batch: int = 8
     accumulate: int = 1
@@ -59,16 +59,16 @@ class TrainingOptions:
             as_int(name, getattr(self, name), minimum=0)
         is_bf16(self.precision)
         if self.batch % self.accumulate:
-            raise OptionError(f"batch is {self.batch}, which accumulate, {self.accumulate}, does not divide")
+            raise OptionError(f"batch is {self.batch}; it must be a multiple of accumulate, {self.accumulate}")
         if self.seconds is not None:
             as_float("seconds", self.seconds, greater_than=0)
         if not 0 < as_float("held_out", self.held_out) < 1:
-            raise OptionError(f"held_out is {self.held_out}; it must be a share between 0 and 1")
+            raise OptionError(f"held_out is {self.held_out}; it must be a fraction between 0 and 1")
 
     def attention_dropout_of(self, config: Mapping[str, Any]) -> float:
-        """Return the share of weights of attention that drop out: as stated, or as a config.json has it.
+        """Return the dropout of attention weights: as given, or from a config.json.
 
-        None is what the model's configuration says if anything drops out, and 0 if nothing does.
+        None takes the value of the model's configuration if `dropout` is above 0, else 0.
         """
         if self.attention_dropout is not None:
             return self.attention_dropout
@@ -79,7 +79,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True, slots=True)
 class TrainingProgress:
-    """How far a training is; `loss` is a mean of the last steps, `eval_loss` the last one held out, or None."""
+    """The progress of a training; `loss` is the mean of the last steps, `eval_loss` the last held-out loss, or None."""
 
     step: int
     steps: int
@@ -93,10 +93,10 @@ class TrainingProgress:
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """What a training made: the folder of the model, the parameters that learnt, and its losses (nats).
+    """The result of a training: the folder of the model, the number of trained parameters, and its losses (nats).
 
-    `accuracy` is the share of texts held out whose label, or whose partner among all held out, is the likeliest; None
-    for language models.
+    `accuracy` is the share of held-out texts whose label, or whose partner of all held-out texts, is predicted right;
+    None for language models.
     """
 
     folder: Path
@@ -109,28 +109,28 @@ class TrainedModel:
 
 
 class Task(Protocol):
-    """What is learnt: a model and its texts."""
+    """The training task: a model and its texts."""
 
     @property
     def parameters(self) -> Parameters:
-        """Return the weights that learn, and their gradients."""
+        """Return the trained weights, and their gradients."""
 
     def learn(self, number: int) -> tuple[float, int]:
-        """Add the gradients of batch `number`; return its mean loss, and how many tokens it has."""
+        """Add the gradients of batch `number`; return its mean loss and its number of tokens."""
 
     def evaluate(self) -> float:
-        """Return the mean loss on what is held out."""
+        """Return the mean loss of the held-out data."""
 
 
 def dropout_seed(options: TrainingOptions, number: int, part: int) -> int:
-    """Return the seed of what drops out in a part of a batch."""
+    """Return the dropout seed for a part of a batch."""
     return (options.seed * options.steps + number) * options.accumulate + part
 
 
 def refuse_full(folder: Path, *, resume: bool, overwrite: bool) -> None:
-    """Raise FileExistsError for a folder with files that are neither to be replaced nor gone on from."""
+    """Raise FileExistsError for a folder with files unless it is resumed or overwritten."""
     if not resume and not overwrite and folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(17, "the folder is not empty; give another, or overwrite", files.show(folder))
+        raise FileExistsError(17, "the folder is not empty; give another folder, or overwrite", files.show(folder))
 
 
 def run(
@@ -138,11 +138,11 @@ def run(
     begin: Callable[[], object], write: Callable[[], object], evaluate_every: int, save_every: int,
     threads: int | None, progress: Callable[[TrainingProgress], object] | None,
 ) -> tuple[Training, float]:  # fmt: skip
-    """Train, and return what the training came to, and the loss on what is held out.
+    """Train, and return the final state, and the loss of the held-out data.
 
-    A new training calls `begin` before its first step; `write` is called at the end, with the weights that are kept. A
-    checkpoint is written every `save_every` steps and on Ctrl-C, which then raises KeyboardInterrupt; `resume` goes on
-    from one that was `made_with` the same.
+    A new training calls `begin` before its first step; `write` is called at the end with the final weights. A
+    checkpoint is written every `save_every` steps and on Ctrl-C, which then raises KeyboardInterrupt; `resume`
+    continues from one with the same `made_with`.
     """
     save_every = as_int("save_every", save_every, minimum=1)
     optimizer = AdamW(
@@ -173,7 +173,7 @@ def run(
 
 
 class _Steps:
-    """Steps of one training, and what is told of them."""
+    """The steps of one training, and their progress reports."""
 
     def __init__(
         self, task: Task, training: Training, options: TrainingOptions,
@@ -192,7 +192,7 @@ class _Steps:
         return training.number >= self._options.steps or (limit is not None and training.seconds >= limit)
 
     def step(self) -> None:
-        """Learn one batch, and tell of it."""
+        """Train on one batch, and report the progress."""
         training, options = self._training, self._options
         number = training.number
         loss, tokens = self._task.learn(number)
@@ -219,7 +219,7 @@ class _Steps:
         if not training.first_loss:  # the first that is finite
             training.first_loss = training.loss = loss
         training.loss += (loss - training.loss) / min(training.number, SMOOTHED)
-        # Where the first loss is small, as of a model that has learnt before, batches differ by more than it.
+        # If the first loss is small, as in a model that is trained further, batches differ by more than the loss.
         if training.number >= SMOOTHED and training.loss > DIVERGED * max(training.first_loss, 1.0):
             raise TrainingError(
                 f"the loss rose from {training.first_loss:.2f} to {training.loss:.2f} in {training.number} steps; the "
@@ -227,7 +227,7 @@ class _Steps:
             )
 
     def evaluate(self) -> float:
-        """Return the mean loss of what was held out."""
+        """Return the mean loss of the held-out data."""
         average = self._training.average
         if average is not None:
             average.swap()
@@ -250,7 +250,7 @@ class _Steps:
 
 @contextmanager
 def _interrupts_between_steps() -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C wait for the end of a step, whose weights would be half changed; the second one raises."""
+    """Defer the first Ctrl-C to the end of a step, so that no weights are half updated; a second one raises at once."""
     count = 0
 
     def note(number: int, frame: FrameType | None) -> None:

@@ -17,14 +17,14 @@ from tokkit.pipeline.families import EncoderSpec, names
 AnyTensor = TypeVar("AnyTensor", bound=Tensor | BlockTensor)
 OLD_NAMES = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
 RELEASED_BYTES = 8 << 20
-"""So much of the mapped files is read before their pages are given back: packed copies take their place."""
+"""Bytes read of the mapped files before their pages are released, because packed copies replace them."""
 
 
 class Weights(Mapping[str, NDArray[Any]]):
-    """The tensors that an encoder needs, by our names: float32 when asked for, the table of words as it is stored.
+    """The tensors of an encoder by our names: float32 when requested, except the table of words, which stays as stored.
 
-    Every name and shape is checked first. Reading a mapped tensor makes its pages part of this process; they are given
-    back after every RELEASED_BYTES, and by `release`.
+    Every name and shape is checked first. Reading a mapped tensor loads its pages into memory; they are released after
+    every RELEASED_BYTES, and by `release`.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) -> None:
@@ -38,7 +38,7 @@ class Weights(Mapping[str, NDArray[Any]]):
         for name, tensor in tensors.items():
             if id(tensor) not in used and not spec.known(name):
                 raise FormatError(
-                    f"{where}: the tensor {name!r} of shape {tensor.shape} is none of this encoder, whose "
+                    f"{where}: the tensor {name!r} of shape {tensor.shape} does not belong to this encoder, whose "
                     f"configuration has {spec.config.n_layers} layers"
                 )
 
@@ -74,13 +74,13 @@ class Weights(Mapping[str, NDArray[Any]]):
         return masked_head(self._tensors, self._spec, self._where)
 
     def release(self) -> None:
-        """Give back the pages of the mapped files; what is read again comes from the file again."""
+        """Release the pages of the mapped files; later reads load them from the file again."""
         self._handed = 0
         release(self._tensors.values())
 
 
 def named(tensors: Mapping[str, Tensor], name: str, shape: tuple[int, ...], where: str) -> Tensor:
-    """Return a tensor by its name, or the name that old files have for it, checked."""
+    """Return a checked tensor by its name, or by its name in old files."""
     tensor = tensors.get(name)
     for new, old in OLD_NAMES.items():
         if tensor is None and name.endswith(new):
@@ -99,11 +99,11 @@ def masked_head(tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) ->
     for ours, shape in spec.head_shapes().items():
         name = spec.head_name(ours)
         if ours == "bias" and name not in tensors:
-            # Files of some versions have the bias under the decoder's name alone.
+            # In files of some versions the bias exists only under the decoder's name.
             name = name.removesuffix("bias") + "decoder.bias"
         found[ours] = np.array(named(tensors, name, shape, where).float32())
     decoder = spec.head_name("decoder.weight")
-    if decoder in tensors:  # a matrix of its own, and not the table of words
+    if decoder in tensors:  # a separate matrix instead of the table of words
         found["decoder.weight"] = named(tensors, decoder, (spec.vocab_size, spec.embedding_dim), where).data
     return found
 
@@ -111,21 +111,23 @@ def masked_head(tensors: Mapping[str, Tensor], spec: EncoderSpec, where: str) ->
 def checked(
     tensor: AnyTensor | None, name: str, shape: tuple[int, ...], where: str, by: str = "config.json"
 ) -> AnyTensor:
-    """Return a tensor of a file once it is there, has the shape that `by` states, and holds floating point.
+    """Return a tensor of a file, checked for its shape, stated in `by`, and a floating-point dtype.
 
-    Else FormatError.
+    Raises FormatError otherwise.
     """
     if tensor is None:
-        raise FormatError(f"{where}: the tensor {name!r} is missing; by {by} its shape is {shape}")
+        raise FormatError(f"{where}: the tensor {name!r} is missing; {by} requires it with shape {shape}")
     if tensor.shape != shape:
-        raise FormatError(f"{where}: the tensor {name!r} has shape {tensor.shape}; by {by} it is {shape}")
+        raise FormatError(f"{where}: the tensor {name!r} has shape {tensor.shape}; {by} requires {shape}")
     if not isinstance(tensor, BlockTensor) and tensor.dtype not in FLOATS:
-        raise FormatError(f"{where}: the tensor {name!r} is of dtype {tensor.dtype}; {', '.join(FLOATS)} are read")
+        raise FormatError(
+            f"{where}: the tensor {name!r} has dtype {tensor.dtype}; it must be one of {', '.join(FLOATS)}"
+        )
     return tensor
 
 
 def release(tensors: Iterable[Tensor | BlockTensor]) -> None:
-    """Give back the pages of mapped files that have been read; they are read again when they are needed."""
+    """Release the loaded pages of mapped files; they are loaded again on access."""
     for mapped in {id(m): m for m in map(_map_of, tensors) if m is not None}.values():
         if hasattr(mapped, "madvise"):
             mapped.madvise(mmap.MADV_DONTNEED)
