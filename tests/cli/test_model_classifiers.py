@@ -133,7 +133,7 @@ def test_search_shows_the_best_candidates_of_the_second_stage(run: Run) -> None:
         (
             ("search", "index", "cat", "--candidates", 2, "--rerank", "ranker"),
             1,
-            "candidates is 2; to return 5 passages",
+            "candidates is 2; it must be at least 5 to return 5 passages",
         ),
     ],
 )

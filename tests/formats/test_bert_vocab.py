@@ -163,10 +163,10 @@ def test_what_a_vocab_txt_cannot_say_is_not_written(tmp_path: Path) -> None:
     made = tokkit.load(put(tmp_path, LINES)).definition
     more = AddedToken("the", 11)
     for changed, complaint in (
-        (replace(made, model=WordPiece(max_input_chars_per_word=5)), "for the model WordPiece"),
+        (replace(made, model=WordPiece(max_input_chars_per_word=5)), "needs the model WordPiece"),
         (replace(made, normalizer=None), "needs BERT's normalizer"),
         (replace(made, normalizer=Bert(clean_text=False)), "needs BERT's normalizer"),
-        (replace(made, pretokenizer=None), "for the pretokenizer Bert"),
+        (replace(made, pretokenizer=None), "needs the pretokenizer Bert"),
         (replace(made, postprocessor=None), "this tokenizer has None"),
         (replace(made, added_tokens=(*made.added_tokens, more)), "'the' differs"),
         (made.with_special_tokens({"<x>": 12}), "'<x>' differs"),

@@ -82,7 +82,7 @@ def test_every_cut_of_a_file_is_noticed_and_named(read: Open) -> None:
         (described("w", (2, 3), 0, 0, n=70_000) + bytes(2_000_000), r"the file has 70000 tensors; at most 65536"),
         (described("", (2, 3), 0, 0) + bytes(99), "a name of 0 bytes"),
         (described(b"\xff", (2, 3), 0, 0) + bytes(99), "a name that is not UTF-8"),
-        (described("w", (2,) * 5, 0, 0) + bytes(999), "tensor w, at byte 33: 5 axes; 4 are the most"),
+        (described("w", (2,) * 5, 0, 0) + bytes(999), "tensor w, at byte 33: 5 dimensions; it must be at most 4"),
         (described("w", (2, 0), 0, 0) + bytes(99), r"tensor w, at byte 33: no tensor has the shape \(2, 0\)"),
         (described("w", (2**63, 2**63), 0, 0) + bytes(99), "no tensor has the shape"),
         (described("w", (2**32, 2**20), 0, 0) + bytes(99), r"'w' ends at byte \d+ of a file that has \d+"),

@@ -219,10 +219,10 @@ def test_tokens_without_a_place_in_a_model_are_refused(tmp_path: Path) -> None:
     definition = model_file.read(LEAST)
     cases: list[tuple[Callable[[], object], str]] = [
         (lambda: definition.with_special_tokens({"<x>": 7}), "no token has the id 2"),
-        (lambda: definition.with_special_tokens({"a": 1}), "the added token 'a' has no place"),
+        (lambda: definition.with_special_tokens({"a": 1}), "the added token 'a' cannot be in a .model"),
         (
             lambda: replace(definition, added_tokens=(AddedToken("a", 1),), special_tokens={}),
-            "the added token 'a' has no place",
+            "the added token 'a' cannot be in a .model",
         ),
     ]
     for make, message in cases:

@@ -80,7 +80,7 @@ def test_what_is_wrong_is_said_before_anything_is_encoded(notes: Path, tmp_path:
         Embedding([str(notes)], notes)
     with pytest.raises(FormatError, match="no index"):
         Embedding([str(notes)], notes, append=True)
-    with pytest.raises(OptionError, match="give one of them"):
+    with pytest.raises(OptionError, match="give only one of them"):
         Embedding([str(notes)], place, append=True, overwrite=True)
     Embedding([str(notes)], place).run(encoder)
     adding = Embedding([str(notes)], place, append=True)

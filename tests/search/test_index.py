@@ -223,13 +223,13 @@ def test_a_file_that_another_writes_meanwhile_stays(tmp_path: Path, monkeypatch:
         ("format", "x", "not an index of tokkit: its format is 'x'"),
         ("version", 2, "version: 2 is not supported; 1 is"),
         ("data", "../../vectors-1.safetensors", "it must be a file of this folder"),
-        ("data", "vectors-9.safetensors", "vectors-9.safetensors: missing, and index.json names it"),
+        ("data", "vectors-9.safetensors", "vectors-9.safetensors: this file is missing, but index.json names it"),
         ("rows", 3.5, "rows: an integer is needed"),
         ("rows", -1, "rows and largest_norm are -1"),
         ("rows", 10**6, r"'source' is U32 of shape \(\d,\); it must be U32 of shape \(1000000,\)"),
         ("largest_norm", 1e999, "cannot be|Infinity|not JSON"),
         ("dimension", 63, r"'vectors' is F32 of shape \(\d, 64\); it must be F32 of shape \(\d, 63\)"),
-        ("sources", [], "refer to files or texts that are not there"),
+        ("sources", [], "refer to files or texts that do not exist"),
         ("sources", [{"path": "a", "sha256": "b"}] * 2, r"sources\[1\]: its path is given twice"),
         ("sources", [{"path": 1, "sha256": "b"}], r"sources\[0\]\.path: a string is needed"),
         ("model", None, "model: a string is needed, not null"),
@@ -246,11 +246,11 @@ def test_a_spoilt_index_is_refused(tmp_path: Path, key: str, value: object, reas
 @pytest.mark.parametrize(
     ("name", "change", "reason"),
     [
-        ("text", lambda a: a[:-1], "that are not there"),
+        ("text", lambda a: a[:-1], "that do not exist"),
         ("text", lambda a: a.reshape(1, -1), "one-dimensional tensor 'text' of U8"),
-        ("text_ends", lambda a: a[::-1], "that are not there"),
-        ("text_ends", lambda a: a - 10**6, "that are not there"),
-        ("source", lambda a: a + np.uint32(9), "that are not there"),
+        ("text_ends", lambda a: a[::-1], "that do not exist"),
+        ("text_ends", lambda a: a - 10**6, "that do not exist"),
+        ("source", lambda a: a + np.uint32(9), "that do not exist"),
         ("source", lambda a: a.astype(np.int64), "'source' is I64"),
         ("spans", lambda a: None, "'spans' is missing"),
         ("vectors", lambda a: a.astype(np.float16), "'vectors' is F16"),
@@ -268,10 +268,10 @@ def test_spoilt_rows_are_refused(tmp_path: Path, name: str, change: Any, reason:
 def test_what_is_no_index_says_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="this index does not exist"):
         SearchIndex.open(tmp_path / "absent")
-    with pytest.raises(FormatError, match=r"there is no index\.json in this folder"):
+    with pytest.raises(FormatError, match=r"this folder is not an index: it has no index\.json"):
         SearchIndex.open(tmp_path)
     (tmp_path / "file").write_text("x")
-    with pytest.raises(FormatError, match="a file, where the folder of an index"):
+    with pytest.raises(FormatError, match="this is a file; an index is a folder"):
         SearchIndex.open(tmp_path / "file")
 
 

@@ -215,7 +215,7 @@ def test_a_state_of_another_training_is_refused(name: str, corpus: str, tmp_path
     given = {"vocab_size": size, "state": state, **TRAININGS[name]}
     train(corpus, **given)
     for options in OTHERS[name]:
-        with pytest.raises(OptionError, match=rf"state is of a training with {next(iter(options))} .*, not "):
+        with pytest.raises(OptionError, match=rf"state was saved by a training with {next(iter(options))} .*, not "):
             train(corpus, resume=True, **{**given, **options})
     for model in set(OTHERS) - {name}:
         with pytest.raises(OptionError, match=f"is of a training with model '{name}', not '{model}'"):
@@ -237,7 +237,7 @@ def test_a_state_of_other_words_or_of_changed_files_is_refused(tmp_path: Path) -
     words, state = {"low": 5, "lower": 2, "é": 1}, tmp_path / "state"
     train(words, vocab_size=260, state=state)
     assert train(dict(reversed(words.items())), vocab_size=260, state=state, resume=True).n_ids == 260
-    with pytest.raises(OptionError, match="of a training on a mapping of 3 words, as it was before"):
+    with pytest.raises(OptionError, match="by a training on a mapping of 3 words, as it was before"):
         train({**words, "low": 6}, vocab_size=260, state=state, resume=True)
     paths = [tmp_path / f"{k}.txt" for k in range(5)]
     for path in paths:
@@ -255,7 +255,7 @@ def test_a_state_of_unigram_is_of_one_size(corpus: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="a state of unigram works for one size"):
         train(corpus, model="unigram", vocab_size=[100, 120], state=tmp_path / "state")
     train(corpus, model="unigram", vocab_size=120, state=tmp_path / "state")
-    with pytest.raises(OptionError, match="is of a training with n_pieces 117, not 97"):
+    with pytest.raises(OptionError, match="was saved by a training with n_pieces 117, not 97"):
         train(corpus, model="unigram", vocab_size=100, state=tmp_path / "state", resume=True)
 
 
@@ -279,7 +279,7 @@ def test_a_broken_state_is_named_wherever_it_is_broken(name: str, tmp_path: Path
         changed = whole[:place] + bytes([whole[place] ^ (1 << drawn.randrange(8))]) + whole[place + 1 :]
         for data in (changed, whole[:length]):
             state.write_bytes(data)
-            with pytest.raises((FormatError, OptionError), match=r"state (cannot be resumed|is of a training)"):
+            with pytest.raises((FormatError, OptionError), match=r"state (cannot be resumed|was saved by a training)"):
                 train(str(path), **given)
     state.write_bytes(whole + b"\0")
     with pytest.raises(FormatError, match="checksum"):

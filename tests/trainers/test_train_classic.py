@@ -150,7 +150,7 @@ def test_options_that_cannot_work_are_errors(options: dict[str, object], said: s
 
 def test_a_corpus_that_gives_out_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     tok = tokkit.train(LOW, model="bpe", vocab_size=500)
-    assert f"yields {len(tok.vocab)} tokens, fewer than the vocab_size of 500" in caplog.text
+    assert f"yields only {len(tok.vocab)} tokens, fewer than the vocab_size of 500" in caplog.text
     caplog.clear()
     assert len(tokkit.train(LOW, model="bpe", vocab_size=5).vocab) == 11
     assert "and no merges" in caplog.text

@@ -111,7 +111,7 @@ def test_a_corpus_too_small_for_the_size_gives_fewer_tokens_and_a_warning(caplog
     with caplog.at_level(logging.WARNING, "tokkit"):
         made = tokkit.train(iter(["ab"]), vocab_size=[257, 1000])
     assert [len(tokenizer.vocab) for tokenizer in made] == [257, 257]
-    assert "yields 257 tokens, fewer than the vocab_size of 1000" in caplog.text
+    assert "yields only 257 tokens, fewer than the vocab_size of 1000" in caplog.text
 
 
 def test_a_word_of_one_byte_trains_to_the_bytes_alone() -> None:

@@ -36,7 +36,7 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
     >>> options_of("word", {"score": "likelihood"})
     Traceback (most recent call last):
         ...
-    tokkit.errors.OptionError: score is not an option of the model word, but of wordpiece
+    tokkit.errors.OptionError: score is not an option of the model word; only of wordpiece
     """
     if not isinstance(model, str) or model not in _TRAININGS:
         raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
