@@ -49,7 +49,7 @@ def test_a_training_is_saved_and_resumed(shards: Path, run) -> None:
     assert (shards / "large.json").read_bytes() == (shards / "whole.json").read_bytes()
     other = run("train", "data", "-o", "other.json", "--vocab-size", "275", "--pattern", "cl100k", *options)
     assert other.exit_code == 1
-    assert "state is of a training with pattern" in other.stderr
+    assert "state was saved by a training with pattern" in other.stderr
     assert run("train", "data", "-o", "x.json", "--resume").exit_code == 1
     assert run("train", "data", "-o", "x.json", "--model", "word", "--state", "s").exit_code == 2
 

@@ -81,7 +81,7 @@ def test_an_epoch_goes_on_after_a_restart_with_other_ranks_and_batch_sizes(token
     rest = [row for batches in zip(*ranks, strict=True) for batch in batches for row in map(tuple, batch.ids.tolist())]
     assert head + rest == whole[: 10 + len(rest)]
     for wrong in ({"seed": 4}, {"epoch": 1}):
-        with pytest.raises(OptionError, match=f"the state is of {next(iter(wrong))}"):
+        with pytest.raises(OptionError, match=f"the state was saved with {next(iter(wrong))}"):
             tokens.batches(16, 2, **{"seed": 3, **wrong}, resume_state=state)
     with pytest.raises(OptionError, match="rows_done -1"):
         tokens.batches(16, 2, seed=3, resume_state={**state, "rows_done": -1})

@@ -156,7 +156,7 @@ def test_rows_have_whole_documents_and_masks(
     for one in again:
         for path in one.files:
             assert path.read_bytes() == (tmp_path / "rows" / path.name).read_bytes(), "one seed, one result"
-    with pytest.raises(OptionError, match="packed in rows of 32 ids"):
+    with pytest.raises(OptionError, match="packed rows of 32 ids"):
         tokens.batches(16, 1)
     with pytest.raises(OptionError, match="packed rows"):
         tokens.document(0)
@@ -200,7 +200,7 @@ def test_a_second_run_encodes_only_what_changed(tok: tokkit.Tokenizer, shards: l
     next(path for path in first[2].files if path.suffix == ".bin").unlink()
     assert [m.encoded for m in encode_shards(tok, shards, out)] == [False, True, True]
     assert Tokens(out).n_documents == 41 + 1 + 41
-    with pytest.raises(OptionError, match="holds shards with eos None, and now eos is 0; choose another folder"):
+    with pytest.raises(OptionError, match="contains shards with eos None, but eos is 0 now; choose another folder"):
         encode_shards(tok, shards, out, eos=EOS)
     other = tokkit.train({"low": 1}, vocab_size=256)
     with pytest.raises(OptionError, match="with tokenizer '"):
@@ -213,10 +213,10 @@ def test_a_folder_refuses_shards_of_other_options_before_it_has_a_manifest_too(
     out = tmp_path / "ids"
     encode_shards(tok, shards[:1], out, with_manifest=False)  # as a run that was stopped leaves it
     other = tokkit.train({"low": 1}, vocab_size=256)
-    with pytest.raises(OptionError, match="holds shards with tokenizer '"):
+    with pytest.raises(OptionError, match="contains shards with tokenizer '"):
         encode_shards(other, shards, out)
     encode_shards(tok, shards, out)
-    with pytest.raises(OptionError, match="holds shards with unit 'line', and now unit is 'file'"):
+    with pytest.raises(OptionError, match="contains shards with unit 'line', but unit is 'file' now"):
         encode_shards(tok, shards, out, unit="file")
     assert Tokens(out).n_documents == 3 * 41
     assert Tokens(out).manifest["unit"] == "line"
@@ -265,7 +265,7 @@ def test_a_manifest_that_disagrees_with_its_files_is_named(
     path.write_bytes(data)
     ends = next(path for path in made[1].files if path.name.endswith(".ends.npy"))
     ends.write_bytes(ends.read_bytes()[:-8] + struct.pack("<q", 10**9))
-    with pytest.raises(FormatError, match=r"has ends that are not in its ids"):
+    with pytest.raises(FormatError, match=r"has ends outside its ids"):
         Tokens(out).document(50)
     (out / "manifest.json").write_text("{}")
     with pytest.raises(FormatError, match=r"manifest\.json is not a manifest"):
@@ -301,9 +301,9 @@ def test_a_shard_that_fails_is_named_and_those_before_stay(
         ({"dtype": "int8"}, OptionError, "dtype is 'int8'"),
         ({"eos": 999}, OptionError, "eos is 999; it must be a token, or an id below 283"),
         ({"eos": "<|none|>"}, VocabError, "none"),
-        ({"seq_len": 8}, OptionError, "seq_len is of packed rows"),
+        ({"seq_len": 8}, OptionError, "seq_len needs packed rows"),
         ({"pack": "best-fit", "eos": 0}, OptionError, "seq_len is None"),
-        ({"pack": "best-fit", "seq_len": 8}, OptionError, "give pad="),
+        ({"pack": "best-fit", "seq_len": 8}, OptionError, "give pad"),
         ({"pack": "tight", "seq_len": 8}, OptionError, "pack is 'tight'"),
         ({"pack": "best-fit", "seq_len": 8, "eos": 0, "format": "megatron"}, OptionError, "Megatron packs"),
         ({"shuffle": -1}, OptionError, "shuffle is -1"),

@@ -174,7 +174,7 @@ def test_wrong_options_are_refused_before_anything_runs(data: Path, tmp_path: Pa
         distributed.count(data, tmp_path / "counts", model="gpt")
     with pytest.raises(OptionError, match="workers is 0"):
         distributed.count(data, tmp_path / "counts", workers=0)
-    with pytest.raises(OptionError, match="name a file, merged="):
+    with pytest.raises(OptionError, match="give merged, a file"):
         distributed.count(data, tmp_path / "counts", weights={"a": 2})
     with pytest.raises(OptionError, match="standard input"):
         distributed.count("-", tmp_path / "counts")

@@ -52,7 +52,7 @@ def test_ids_that_have_no_place_are_refused(ids: Any, size: int) -> None:
 
 def test_a_dense_matrix_is_refused_above_the_stated_size() -> None:
     matrix = one_hot(range(50_000), 50_000)
-    with pytest.raises(OptionError, match=r"50,000 × 50,000 numbers take 10,000,000,000 bytes, and max_bytes is 1,073"):
+    with pytest.raises(OptionError, match=r"50,000 × 50,000 numbers need 10,000,000,000 bytes, but max_bytes is 1,073"):
         matrix.to_dense()
     assert matrix.nnz == 50_000
     with pytest.raises(OptionError, match="max_bytes is 63"):

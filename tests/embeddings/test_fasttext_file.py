@@ -66,8 +66,8 @@ def test_a_truncated_file_is_an_error_wherever_it_ends(tmp_path: Path, quantized
 @pytest.mark.parametrize(
     ("at", "form", "value", "message"),
     [
-        (0, "<i", 1, "not a model of fastText: it begins with 0x00000001"),
-        (4, "<i", 13, "version 13; this reads 11 and 12"),
+        (0, "<i", 1, "not a fastText model: it begins with 0x00000001"),
+        (4, "<i", 13, "version 13; it must be 11 or 12"),
         (ARGS_AT, "<i", 0, "dim is 0"),
         (ARGS_AT + 20, "<i", 1 << 20, "wordNgrams is 1048576"),
         (ARGS_AT + 24, "<i", 9, "loss is 9"),
@@ -76,9 +76,9 @@ def test_a_truncated_file_is_an_error_wherever_it_ends(tmp_path: Path, quantized
         (ARGS_AT + 32, "<i", 1 << 30, "input matrix is 9 × 3; 1,073,741,826 × 3 fit"),
         (ARGS_AT + 40, "<i", 1 << 30, "maxn is 1073741824"),
         (DICTIONARY_AT, "<i", 1 << 30, "claims 2 words and 2 labels"),
-        (DICTIONARY_AT, "<3i", (1 << 30, (1 << 30) - 2, 2), "for which the file is too short"),
+        (DICTIONARY_AT, "<3i", (1 << 30, (1 << 30) - 2, 2), "but the file is too short for them"),
         (DICTIONARY_AT + 20, "<q", 1 << 40, "pruned n-grams claims"),
-        (ENTRIES_AT, "<B", 0, "neither empty"),
+        (ENTRIES_AT, "<B", 0, "not empty"),
         (ENTRIES_AT + 5, "<q", -4, "count -4"),
         (ENTRIES_AT + 13, "<b", 1, "type 1"),
     ],

@@ -160,7 +160,7 @@ def test_training_goes_on_from_where_it_was() -> None:
     assert more[-1] < model.losses[3]
     fewer = matrix.with_data(np.where(matrix.data > 1, matrix.data, 0))
     assert len(model.train(fewer, epochs=1)) == 1
-    with pytest.raises(OptionError, match="the words are not those of the training before"):
+    with pytest.raises(OptionError, match="the words differ from those of the previous training"):
         model.train(count_cooccurrence(["a b"], window=1))
 
 
@@ -209,7 +209,7 @@ def test_files_that_are_none_of_ours_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"states is F32 \(2, 40, 2, 16\); with these words it must be F32 \(2, 39, "):
         GloVe.load(tmp_path / "model")
     state.save(tmp_path / "model", {})
-    with pytest.raises(FormatError, match="is not a GloVe model that tokkit saved"):
+    with pytest.raises(FormatError, match="is not a GloVe model saved by tokkit"):
         GloVe.load(tmp_path / "model")
 
 
@@ -335,5 +335,5 @@ def test_the_core_refuses_arrays_that_do_not_fit() -> None:
 
 
 def test_sentences_are_not_given_to_train() -> None:
-    with pytest.raises(TypeError, match=r"corpus is a list; .* GloVe\(sentences\) takes others"):
+    with pytest.raises(TypeError, match=r"corpus is a list; .* for sentences use GloVe\(sentences\)"):
         GloVe().train([["a", "b"]])

@@ -75,7 +75,7 @@ def test_tokens_of_a_tokenizer_are_words(tmp_path: Path) -> None:
         assert ["".join(words) for words in found][:2] == lines[:2]
         assert [len(words) for words in found] == [len(tokenizer.encode(line)) for line in lines if line]
         assert "\\xf0" in found[-1]  # a byte that is no text alone
-    with pytest.raises(CorpusError, match="sentence 1 is list; a tokenizer takes texts"):
+    with pytest.raises(CorpusError, match="sentence 1 is list; with a tokenizer it must be a text"):
         TrainingIds.of([["a"]], tokenizer=tokenizer)
 
 

@@ -24,7 +24,7 @@ def test_words_come_by_falling_counts_and_of_equal_ones_the_last_seen_first() ->
 
 
 def test_a_vocabulary_without_words_says_what_would_help() -> None:
-    with pytest.raises(CorpusError, match=r"occurs 5 times or more \(the most frequent of 2 words occurs 3 times"):
+    with pytest.raises(CorpusError, match=r"occurs at least 5 times \(the most frequent of 2 words occurs 3 times"):
         Vocabulary.of(["a", "b"], [3, 1], min_count=5)
     with pytest.raises(CorpusError, match="no words"):
         Vocabulary.of([], [])

@@ -227,14 +227,14 @@ def test_wrong_options_and_corpora_say_what_would_be_right() -> None:
         ({"alpha": float("nan")}, "alpha is nan; it must be a number"),
         ({"sg": 2}, "sg is 2; it must be 0 or 1"),
         ({"negative": 0}, "nothing is trained"),
-        ({"batched": True}, "batched=True is for skip-gram"),
+        ({"batched": True}, "batched=True needs skip-gram"),
         ({"workers": 0}, "workers is 0; it must be an int of at least 1"),
     ):
         with pytest.raises(OptionError, match=message):
             Word2Vec(**options)  # type: ignore[arg-type]
     with pytest.raises(CorpusError, match="the vocabulary has one word, 'a'"):
         Word2Vec([["a", "a"]], min_count=1)
-    with pytest.raises(CorpusError, match="no word occurs 5 times or more"):
+    with pytest.raises(CorpusError, match="no word occurs at least 5 times"):
         Word2Vec([["a", "b"]])
     with pytest.raises(OptionError, match="call build_vocab before train"):
         Word2Vec().train([["a"]])

@@ -52,7 +52,7 @@ def test_texts_are_those_that_re_matches_as_a_whole(pattern: str) -> None:
     [
         ("a(?=b)", "a look-ahead"), ("(?<!a)b", "a look-behind"), (r"(a)\1", "a back-reference"),
         (r"\ba", "a word boundary"), ("a++", "a possessive repeat"), ("(?>a|ab)c", "an atomic group"),
-        ("(a$|b)c", "elsewhere than at the ends"), ("a^b", "elsewhere than at the ends"), ("(a", "unbalanced"),
+        ("(a$|b)c", "inside the pattern"), ("a^b", "inside the pattern"), ("(a", "unbalanced"),
         ("a{1,2000}", "more than 1000 repeats"),
     ],
 )  # fmt: skip
@@ -83,7 +83,7 @@ def test_choices_may_begin_one_another() -> None:
 
 @pytest.mark.parametrize("choices", [[], "yes", [""], [1], ["a", ""]], ids=repr)
 def test_choices_are_texts(choices: object) -> None:
-    with pytest.raises(GrammarError, match="they must be texts, at least one, and none empty"):
+    with pytest.raises(GrammarError, match="it must contain at least one str, and no empty one"):
         Choice(choices)  # type: ignore[arg-type]
 
 

@@ -74,7 +74,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"changes \(8, 9\), and 'model.layers.0.self_attn.q_proj.weight' has shape"):
         pipeline.load(base, adapter=adapters.write(tmp_path / "a", rank=2, modules={
             "model.layers.0.self_attn.q_proj": (8, 9)}))  # fmt: skip
-    with pytest.raises(FormatError, match=r"no tensor 'model.layers.9.mlp.weight'; the adapter is for another one"):
+    with pytest.raises(FormatError, match=r"no tensor 'model.layers.9.mlp.weight'; the adapter is for another model"):
         pipeline.load(base, adapter=adapters.write(tmp_path / "b", rank=2, modules={"model.layers.9.mlp": (8, 8)}))
     for name, config, message in (
         ("c", {"peft_type": "IA3"}, "peft_type is 'IA3'; it must be LORA"),

@@ -90,16 +90,16 @@ def test_the_greatest_are_found(n: int) -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"num_beams": 0}, "num_beams is 0"), ({"num_beams": 2, "n": 3}, "n is 3; 2 beams"),
-     ({"num_beams": 2, "temperature": 1.0}, "without temperature"),
-     ({"num_beams": 2, "top_logprobs": 1}, "without top_logprobs"),
-     ({"num_beams": 2, "prompt_lookup": 1}, "without prompt_lookup"),
+    [({"num_beams": 0}, "num_beams is 0"), ({"num_beams": 2, "n": 3}, "n is 3; it must be at most num_beams, 2"),
+     ({"num_beams": 2, "temperature": 1.0}, "num_beams and temperature are given"),
+     ({"num_beams": 2, "top_logprobs": 1}, "num_beams and top_logprobs are given"),
+     ({"num_beams": 2, "prompt_lookup": 1}, "num_beams and prompt_lookup are given"),
      ({"early_stopping": "always"}, "True, False or 'never'"), ({"length_penalty": "x"}, "length_penalty"),
-     ({"num_beams": 2, "banned": range(320)}, "no token is left")],
+     ({"num_beams": 2, "banned": range(320)}, "no token can be chosen")],
     ids=str,
 )  # fmt: skip
 def test_what_beams_cannot_do_is_refused(model: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         model.generate_all(["the"], **options)
-    with pytest.raises(OptionError, match="not in parts"):
+    with pytest.raises(OptionError, match="cannot be streamed"):
         list(model.stream("the", num_beams=2))

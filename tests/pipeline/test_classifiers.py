@@ -190,7 +190,10 @@ def test_invalid_options_are_refused(tmp_path: Path) -> None:
         (lambda: model.classify("a", function_to_apply="max"), "function_to_apply is 'max'; it must be one of softmax"),
         (lambda: model.classify(["a"], ["b", "c"]), "there are 1 texts and 2 pairs"),
         (lambda: tagger.entities("a", aggregation_strategy="last"), "is 'last'; it must be one of none, simple, first"),
-        (lambda: tagger.entities("a", stride=18), "stride is 18; it must be 0 to 17: a window has room for 18 tokens"),
+        (
+            lambda: tagger.entities("a", stride=18),
+            "stride is 18; it must be 0 to 17, because a window has room for 18 tokens",
+        ),
     ):
         with pytest.raises(OptionError) as raised:
             call()

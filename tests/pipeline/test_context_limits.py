@@ -48,7 +48,7 @@ def test_a_text_goes_on_by_leaving_out_its_older_half(model: Any, dtype: str) ->
 
 def test_where_a_context_cannot_be_shifted_it_is_said_before(model: Any, tmp_path: Path) -> None:
     for options, message in (
-        ({"context_shift": 63}, "context_shift is 63; the model has positions for 64"),
+        ({"context_shift": 63}, "context_shift is 63; it must be less than 63"),
         ({"context_shift": -1}, "context_shift is -1"),
         ({"context_shift": 4, "num_beams": 2}, "without num_beams and draft"),
         ({"context_shift": 4, "draft": model}, "without num_beams and draft"),

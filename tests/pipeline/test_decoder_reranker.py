@@ -77,7 +77,7 @@ def test_a_document_that_is_too_long_loses_its_end(model: TextGenerator, caplog:
 def test_what_cannot_be_asked_is_refused(model: TextGenerator) -> None:
     for options, said in (
         ({"yes": "yesterday"}, "yes is 'yesterday', which is"),
-        ({"pair": "{query}"}, "pair is '{query}'; it must have {document} in it"),
+        ({"pair": "{query}"}, "pair is '{query}'; it must contain {document}"),
         ({"before": "the cat sat " * 30}, "the model reads 64 tokens, and"),
     ):
         with pytest.raises(OptionError) as raised:

@@ -159,7 +159,11 @@ def test_rows_are_read_from_files_and_python(tmp_path: Path) -> None:
     assert read_rows(iter(wanted)) == wanted
     (tmp_path / "c.jsonl").write_text('{"label": 3, "text": "one"}\n["two", "x"]\n')
     assert read_labelled(tmp_path / "c.jsonl") == (["one", "two"], ["3", "x"])
-    for line, message in (("{", "line 1 is not JSON"), ('"a"', "line 1 is not a row of texts"), ("[1, 2]", "no row")):
+    for line, message in (
+        ("{", "line 1 is not JSON"),
+        ('"a"', "line 1 is not a row of texts"),
+        ("[1, 2]", "not a row of texts"),
+    ):
         (tmp_path / "bad.jsonl").write_text(line)
         with pytest.raises(CorpusError, match=message):
             read_rows(tmp_path / "bad.jsonl")

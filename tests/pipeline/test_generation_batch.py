@@ -73,7 +73,7 @@ def test_a_text_without_a_token_left_ends_with_an_error_and_others_go_on(model: 
     assert isinstance(event.error, OptionError)
     drain(batch)
     assert good.ids == model.generate_ids(model.ids(PROMPTS[1]), max_new_tokens=9)
-    with pytest.raises(OptionError, match="no token is left"):
+    with pytest.raises(OptionError, match="no token can be chosen"):
         model.generate(PROMPTS, banned=range(320))
 
 
@@ -150,5 +150,5 @@ def test_a_held_cache_begins_a_text_and_comes_back(model: Any) -> None:
 
 
 def test_an_option_that_there_is_not_is_named() -> None:
-    with pytest.raises(TypeError, match=r"no option 'top_n'; there are .*top_k"):
+    with pytest.raises(TypeError, match=r"no option 'top_n'; the options are .*top_k"):
         GenerationOptions.of({"top_n": 1})

@@ -115,7 +115,7 @@ def test_a_checkpoint_of_another_configuration_names_both(tmp_path: Path, tokeni
 
     with pytest.raises(RuntimeError):
         train(tmp_path / "m", tokenizer, save_every=1, progress=lambda now: now.step == 2 and end(now))
-    with pytest.raises(OptionError, match=r'made with configuration .*"llama".*, and .*"gpt2".* was given'):
+    with pytest.raises(OptionError, match=r'made with configuration .*"llama".*, but .*"gpt2".* was given'):
         train(tmp_path / "m", tokenizer, "gpt2", resume=True)
     with pytest.raises(OptionError, match=r'made with options .*"lr": 0.01.*"lr": 0.5'):
         train(tmp_path / "m", tokenizer, options=LMOptions(context=16, batch=8, steps=30, lr=0.5), resume=True)
@@ -140,7 +140,7 @@ def test_texts_of_an_iterator_make_the_tokenizer_and_the_model(tmp_path: Path) -
 
 
 def test_what_cannot_be_learnt_is_said(tmp_path: Path, tokenizer: tokkit.Tokenizer) -> None:
-    with pytest.raises(CorpusError, match=r"has \d+ tokens; a context of 900 needs 1802 at least"):
+    with pytest.raises(CorpusError, match=r"has \d+ tokens; a context of 900 needs at least 1802"):
         train(tmp_path / "m", tokenizer, options=LMOptions(context=900))
     with pytest.raises(OptionError, match="config is 'llama-7b'; it must be one of llama-1m"):
         train(tmp_path / "m", tokenizer, config="llama-7b")

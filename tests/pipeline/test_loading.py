@@ -131,7 +131,7 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"num_hidden_layers": 0}, "num_hidden_layers is 0; it must be a whole number of at least 1"),
     (
         {"num_hidden_layers": 3},
-        r"'bert.encoder.layer.2.attention.self.query.weight' is missing; .* shape is \(16, 16\)",
+        r"'bert.encoder.layer.2.attention.self.query.weight' is missing; .* with shape \(16, 16\)",
     ),
     ({"num_hidden_layers": 1}, r"'bert.encoder.layer.1.* of shape .* does not belong to this encoder, .* has 1 layers"),
     ({"vocab_size": 41}, r"word_embeddings.weight' has shape \(40, 16\); config.json requires \(41, 16\)"),
@@ -212,7 +212,11 @@ def test_what_is_no_model_is_said_to_be_none(tmp_path: Path, monkeypatch: pytest
 
 
 BROKEN = [
-    (modules("Transformer", "Pooling", "LSTM"), POOLING, "the module LSTM is not supported; Transformer, Pooling"),
+    (
+        modules("Transformer", "Pooling", "LSTM"),
+        POOLING,
+        "the module LSTM is not supported; it must be one of Transformer, Pooling",
+    ),
     (modules("Pooling", "Transformer"), POOLING, "they must begin with Transformer"),
     (modules("Transformer", "Normalize", "Pooling"), POOLING, "Normalize is before another module"),
     (modules("Transformer", "Pooling"), {"pooling_mode_attention": True}, "the pooling pooling_mode_attention is not"),
@@ -220,7 +224,11 @@ BROKEN = [
     (modules("Transformer", "Pooling"), {"pooling_mode": 5}, "the pooling 5 is not supported"),
     (modules("Transformer", "Pooling"), {"pooling_mode": []}, r"the pooling \[\] is not supported"),
     (modules("Transformer", "Pooling"), {"pooling_mode": [{}]}, r"the pooling {} is not supported"),
-    (modules("Transformer", "Pooling"), {"word_embedding_dimension": 9}, "for vectors of 9, and .* of 16 give 16"),
+    (
+        modules("Transformer", "Pooling"),
+        {"word_embedding_dimension": 9},
+        "need vectors of 9 columns, but pooling .* of 16 gives 16",
+    ),
     (modules("Transformer", "Pooling", "Dense"), POOLING, "2_Dense.*config.json"),
     ([modules("Transformer")[0] | {"path": "../else"}], POOLING, "leads out of the model's folder"),
     ({"0": 1}, POOLING, "an array is needed"),
@@ -271,7 +279,7 @@ def test_what_is_asked_of_the_inside_must_be_there(tmp_path: Path) -> None:
         model.attention("the cat", layers=[])
     with pytest.raises(TypeError, match="a layer is str"):
         model.attention("the cat", layers=["1"])  # type: ignore[list-item]
-    with pytest.raises(OptionError, match="the text has 32 tokens, and the model takes 20"):
+    with pytest.raises(OptionError, match="the text has 32 tokens, and the maximum of the model is 20"):
         model.hidden_states("a " * 30)
     with pytest.raises(OptionError, match="the word 'dog' is not in the text"):
         model.word_vectors("the cat", "dog")

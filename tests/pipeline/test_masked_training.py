@@ -77,7 +77,7 @@ def test_what_cannot_be_learnt_is_said(tmp_path: Path) -> None:
         train(tmp_path / "m", config=TINY | {"model_type": "roberta"})
     with pytest.raises(OptionError, match="positions for 12 tokens"):
         train(tmp_path / "m", config=TINY | {"max_position_embeddings": 12})
-    with pytest.raises(OptionError, match="context is 3; with 2 special tokens"):
+    with pytest.raises(OptionError, match="context is 3; it must be more, because 2 of the tokens are special"):
         train(tmp_path / "m", options=LMOptions(context=3))
     with pytest.raises(CorpusError, match=r"has \d+ tokens"):
         train(tmp_path / "m", options=LMOptions(context=2000))

@@ -110,7 +110,7 @@ def test_only_a_quantized_folder_is_replaced(source: Path, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
     with pytest.raises(FileExistsError, match="is not a quantized model"):
         pipeline.quantize(source, source, overwrite=True)
-    with pytest.raises(OptionError, match="quantized already"):
+    with pytest.raises(OptionError, match="already quantized"):
         packed(to, tmp_path / "q")
 
 
@@ -151,7 +151,7 @@ def test_matrices_of_another_model_are_refused(source: Path, tmp_path: Path) -> 
 
 def test_another_precision_than_the_stored_one_is_refused(source: Path, tmp_path: Path) -> None:
     to = packed(source, tmp_path / "p")
-    with pytest.raises(OptionError, match=r"precision is 'bf16', and .* quantized: int4"):
+    with pytest.raises(OptionError, match=r"precision is 'bf16', but .* quantized: int4"):
         pipeline.load(to, precision="bf16")
     with pytest.raises(OptionError, match="precision is 'int3'; it must be one of fp32, bf16"):
         packed(source, tmp_path / "q", "int3")

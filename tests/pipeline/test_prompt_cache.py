@@ -152,22 +152,25 @@ def test_files_of_other_models_are_refused_by_name(model: Any, tmp_path: Path) -
     tensors = {name: np.array(tensor.data) for name, tensor in read_safetensors(folder / "model.safetensors").items()}
     tensors["model.layers.0.self_attn.k_proj.weight"] *= 1.2
     write_safetensors(folder / "model.safetensors", tensors, overwrite=True)
-    with pytest.raises(FormatError, match="the keys of layer 0 are not those of the model 'tuned'"):
+    with pytest.raises(FormatError, match="the keys of layer 0 do not match the model 'tuned'"):
         PromptCache.load(path, pipeline.load(folder))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.metadata.update(format="other"), "is no prompt cache"),
-        (lambda t: t.metadata.update(version="9"), "of version '9'; this tokkit reads '1'"),
+        (lambda t: t.metadata.update(format="other"), "is not a prompt cache"),
+        (lambda t: t.metadata.update(version="9"), "is '9'; this tokkit reads '1'"),
         (lambda t: t.metadata.update(texts="many"), "'many' texts; it must be a number"),
         (lambda t: t.metadata.update(texts="2"), r"the tensor '1\.ids' is missing"),
         (lambda t: t.pop("0.1.keys"), r"the tensor '0\.1\.keys' is missing"),
         (lambda t: t.update({"0.ids": t["0.ids"]._replace(data=t["0.ids"].data + 500)}), "outside the table of 320"),
         (lambda t: t.update({"0.first": t["0.first"]._replace(data=np.array([1, 0]))}), "layer 0 begins at 1"),
-        (lambda t: t.update({"0.1.keys": t["0.0.keys"]}), "the keys of layer 1 are not those"),
-        (lambda t: t.update({"0.1.values": t["0.ids"]}), r"'0\.1\.values' has type I64 and shape .*; \(2, "),
+        (lambda t: t.update({"0.1.keys": t["0.0.keys"]}), "the keys of layer 1 do not match"),
+        (
+            lambda t: t.update({"0.1.values": t["0.ids"]}),
+            r"'0\.1\.values' has type I64 and shape .*; its shape must be \(2, ",
+        ),
     ],
 )
 def test_damaged_files_are_refused(model: Any, tmp_path: Path, change: Any, message: str) -> None:

@@ -140,7 +140,7 @@ def test_a_gguf_file_becomes_a_folder_with_its_blocks(tmp_path: Path, kind: str,
     ]  # fmt: skip
     assert pickle.loads(pickle.dumps(made)).generate("the", max_new_tokens=4) == made.generate("the", max_new_tokens=4)
     assert pipeline.load(tmp_path / "p", max_length=9).max_length == 9
-    with pytest.raises(OptionError, match=r"precision is 'int4', and the model .* is quantized: blocks"):
+    with pytest.raises(OptionError, match=r"precision is 'int4', but the model .* is quantized: blocks"):
         pipeline.load(tmp_path / "p", precision="int4")
 
 

@@ -102,7 +102,7 @@ def test_tokens_beyond_the_limit_are_left_out_and_that_is_said(encoder: Any, cap
     assert np.array_equal(cut[0], cut[1])
     assert np.array_equal(cut[2], cut[3])
     assert len(caplog.records) == 1
-    assert "the model reads 3 tokens" in caplog.text
+    assert "the model reads only the first 3 tokens" in caplog.text
     free = pipeline.distill(encoder, max_length=None, pca_dims=None)
     assert free.max_length == 2**31 - 1
     assert builder.about(free, "").tokens == 512
@@ -201,7 +201,7 @@ def test_wrong_options_say_what_would_be_right(encoder: Any, static: StaticEncod
         ({"sif_coefficient": 2.0}, "sif_coefficient is 2.0; it must be between 0 and 1"),
         ({"pooling": "sum"}, "pooling is 'sum'; it must be one of cls"),
         ({"max_length": 0}, "max_length is 0; it must be"),
-        ({"vocabulary": ["cat", " "]}, "the vocabulary has ' '"),
+        ({"vocabulary": ["cat", " "]}, "the vocabulary contains ' '"),
     ):
         with pytest.raises(OptionError, match=said):
             pipeline.distill(encoder, **options)

@@ -178,7 +178,7 @@ def test_weights_that_give_no_numbers_are_an_error_that_names_the_layer(tmp_path
     tensors = generators.tensors(decoder_families.read(generators.LLAMA))
     tensors["model.layers.1.mlp.down_proj.weight"][3, 3] = np.nan
     write_safetensors(home / "model.safetensors", tensors, overwrite=True)
-    with pytest.raises(FormatError, match="layer 1 of 2 gives NaN or infinity"):
+    with pytest.raises(FormatError, match="NaN or infinite, first in layer 1 of 2"):
         pipeline.load(home).generate("the cat")
 
 

@@ -218,10 +218,10 @@ def test_a_state_of_another_training_is_refused(name: str, corpus: str, tmp_path
         with pytest.raises(OptionError, match=rf"state was saved by a training with {next(iter(options))} .*, not "):
             train(corpus, resume=True, **{**given, **options})
     for model in set(OTHERS) - {name}:
-        with pytest.raises(OptionError, match=f"is of a training with model '{name}', not '{model}'"):
+        with pytest.raises(OptionError, match=f"was saved by a training with model '{name}', not '{model}'"):
             train(corpus, vocab_size=700, state=state, resume=True, model=model)
     other.write_text("other text", encoding="utf-8")
-    with pytest.raises(OptionError, match=r"state is of a training on \S+corpus.txt, not on \S+other.txt$"):
+    with pytest.raises(OptionError, match=r"state was saved by a training on \S+corpus.txt, not on \S+other.txt$"):
         train(other, resume=True, **given)
     with pytest.raises(OptionError, match=r"training on \S+corpus.txt, not on a mapping of 2 words"):
         train({"low": 1, "lower": 2}, resume=True, **given)

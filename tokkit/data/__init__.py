@@ -1,7 +1,7 @@
 """Shards of ids: documents are encoded into files by `encode_shards`, and read in batches by `Tokens`.
 
-Texts and a tokenizer go in, files of ids with a manifest and batches for a training come out. Begin with encoding.py
-and tokens.py; writers.py has the formats, packing.py the rows of a context, torch_dataset.py the face for torch.
+Input: texts and a tokenizer. Output: files of ids with a manifest, and batches for training. Begin with encoding.py and
+tokens.py; writers.py has the formats, packing.py the packed rows, torch_dataset.py the dataset for torch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Cuts ids into rows and gives batches of them in a drawn order, for several processes, from any place on."""
+"""Cuts ids into rows and returns batches in shuffled order, for several processes, from any position on."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 State = Mapping[str, Any]
 Ints = NDArray[np.int64]
 Places = tuple[Ints, Ints]
-"""The shard of each row, and where in it the row begins."""
+"""The shard of each row, and the start of the row in it."""
 ROWS_AT_ONCE = 1 << 12
-"""Rows whose places are drawn together."""
+"""Number of rows whose positions are computed at once."""
 _ROUNDS = 4
 _AS_DRAWN = ("seq_len", "lookahead", "seed", "epoch", "n_rows", "tokenizer")
-"""What the rows and their order depend on, and so a state fits only with."""
+"""The options that rows and their order depend on; a state is valid only for the same values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows of ids: shape (batch_size, seq_len + lookahead), of the type in the files.
+    """Rows of ids: shape (batch_size, seq_len + lookahead), with the dtype of the files.
 
-    `segments` has the number of each id's document in its row, from 1, and 0 for padding: attention must not cross
-    from one to another. It is None if it was not asked for.
+    `segments` has the number of each id's document in its row, from 1, and 0 for padding, to mask attention between
+    documents. It is None unless requested.
     """
 
     ids: NDArray[Any]
@@ -42,14 +42,14 @@ class Batch:
 class TokenBatches:
     """The batches of an epoch for one process: an iterator that can be stopped and resumed.
 
-    A row is `seq_len` ids and `lookahead` more (1 for the targets of a causal model); the next row begins after
-    `seq_len`. No row crosses shards, and what is left at the end of a shard is left out; of packed shards `seq_len` is
-    theirs. With a `seed` rows come in an order that is drawn with it and `epoch`, without memory for it; else as they
-    are. Batch k of rank r has rows (k · world_size + r) · batch_size and on: all ranks have equally many batches, and
-    what is left after the last whole round is left out.
+    A row is `seq_len` ids plus `lookahead` more (1 for the targets of a causal model); the next row begins after
+    `seq_len`. No row crosses shards, and an incomplete row at the end of a shard is left out; packed shards set
+    `seq_len`. With a `seed` rows are shuffled by it and `epoch`, without memory for the order; without, they are in
+    file order. Batch k of rank r begins at row (k · world_size + r) · batch_size: all ranks have the same number of
+    batches, and rows after the last full round are left out.
 
-    `state` says after each batch where the epoch is, and `resume_state` goes on from there: with other batch sizes and
-    numbers of processes too, as each row is read once. A state of other rows is an OptionError.
+    `state` is the position in the epoch after each batch, and `resume_state` continues from it, also with another batch
+    size or number of processes; each row is read once. A state for other rows raises OptionError.
     """
 
     def __init__(
@@ -81,7 +81,9 @@ class TokenBatches:
             raise OptionError(f"rank is {rank}; it must be below world_size, {world_size}")
         packed = tokens.seq_len
         if packed is not None and (seq_len != packed or lookahead):
-            raise OptionError(f"the shards are packed in rows of {packed} ids; seq_len must be that, and lookahead 0")
+            raise OptionError(
+                f"the shards have packed rows of {packed} ids; seq_len must be equal to that, and lookahead must be 0"
+            )
         self.tokens, self.seq_len, self.batch_size, self.lookahead = tokens, seq_len, batch_size, lookahead
         self.rank, self.world_size, self.seed, self.epoch, self._segments = rank, world_size, seed, epoch, segments
         rows = [max(len(shard) - lookahead, 0) // seq_len for shard in tokens.shards]
@@ -101,23 +103,23 @@ class TokenBatches:
     def _resumed(self, state: State) -> int:
         for name, value in self._about().items():
             if state.get(name) != value:
-                raise OptionError(f"the state is of {name} {state.get(name)!r}, and now {name} is {value!r}")
+                raise OptionError(f"the state was saved with {name} {state.get(name)!r}, but {name} is {value!r} now")
         done = state.get("rows_done")
         if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done <= self.n_rows:
             raise OptionError(f"the state has rows_done {done!r}; it must be an int from 0 to {self.n_rows}")
         return done
 
     def __len__(self) -> int:
-        """Return how many batches there are, from where it was resumed."""
+        """Return the number of batches, from the resumed position on."""
         return (self.n_rows - self._begin) // (self.batch_size * self.world_size)
 
     def state_after(self, n_batches: int) -> dict[str, Any]:
-        """Return the state when every rank has taken so many of these batches: numbers and texts, as JSON has them."""
+        """Return the state after every rank has taken this number of batches, as JSON values."""
         return {**self._about(), "rows_done": self._begin + n_batches * self.batch_size * self.world_size}
 
     @property
     def state(self) -> dict[str, Any]:
-        """The state after the batches that were taken here."""
+        """The state after the batches taken so far."""
         return self.state_after(self._taken)
 
     def __getitem__(self, number: int) -> Batch:
@@ -140,7 +142,7 @@ class TokenBatches:
         return Batch(self._rows(shards, begins), numbers)
 
     def _rows(self, shards: Ints, begins: Ints) -> NDArray[Any]:
-        """Return the rows at these places: numpy copies those of one shard at once (bench_shards)."""
+        """Return the rows at these positions; numpy copies those of one shard at once (bench_shards)."""
         if (shards == shards[0]).all():
             return self._window(int(shards[0]))[begins]
         made = np.empty((len(begins), self.seq_len + self.lookahead), dtype=self.tokens.dtype)
@@ -157,7 +159,7 @@ class TokenBatches:
         return self._windows[shard]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the windows, which pickle would write out row by row."""
+        """Leave out the windows, which pickle would copy row by row."""
         return {**self.__dict__, "_windows": {}}
 
     def __iter__(self) -> Iterator[Batch]:
@@ -167,7 +169,7 @@ class TokenBatches:
             yield batch
 
     def _places(self, block: int) -> Places:
-        """Return shards and places of so many rows in their order: what numpy does costs as much for one."""
+        """Return the shards and positions of a block of rows; numpy takes as long for one row."""
         if self._held[0] != block:
             rows = np.arange(block * ROWS_AT_ONCE, min((block + 1) * ROWS_AT_ONCE, self.n_rows))
             rows = rows if self._order is None else self._order(rows)
@@ -181,16 +183,17 @@ class TokenBatches:
         ends, width = self.tokens.ends(shard), self.seq_len + self.lookahead
         first, last = np.searchsorted(ends, [begin, begin + width], side="right")
         inside = np.unique(ends[first:last]) - begin
-        # A document may go on after the row; after the last segment of a packed row is padding.
+        # A document may continue after the row; a packed row ends in padding.
         if self.tokens.seq_len is None and (not len(inside) or inside[-1] != width):
             inside = np.append(inside, width)
         return segment_ids(inside, width, width)
 
 
 class _Order:
-    """A permutation of range(n) that is computed where it is asked for: a Feistel network, walked until it is below n.
+    """A permutation of range(n), computed on demand: a Feistel network with cycle walking.
 
-    Luby and Rackoff 1988; Black and Rogaway 2002, §3 (cycle walking). Rows are drawn as by chance, not as a secret.
+    Luby and Rackoff 1988; Black and Rogaway 2002, §3 (cycle walking). The order is pseudo-random, not cryptographically
+    secure.
     """
 
     def __init__(self, n: int, seed: int, epoch: int) -> None:
@@ -199,7 +202,7 @@ class _Order:
         self._keys = np.random.default_rng([seed, epoch]).integers(0, 1 << 63, _ROUNDS, dtype=np.uint64)
 
     def __call__(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where these numbers go."""
+        """Return the permuted numbers."""
         made = self._mixed(numbers.astype(np.uint64))
         while len(outside := np.flatnonzero(made >= self._n)):
             made[outside] = self._mixed(made[outside])

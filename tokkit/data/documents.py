@@ -1,4 +1,4 @@
-"""Encodes the documents of a shard by several threads, each of which reads, encodes and writes blocks in turn."""
+"""Encodes the documents of a shard with several threads, which read, encode and write blocks in turn."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from tokkit.data.writers import Writer
 
 LARGE_BYTES = 4 * CHARACTERS_A_THREAD
-"""A document with so many bytes is encoded by all threads, one such document at a time."""
+"""A document of at least this size in bytes is encoded by all threads, one document at a time."""
 
 
 class DocumentEncoder:
     """Encodes the documents of one file, with ids around each, and counts them.
 
-    Threads take blocks of a megabyte in turn and write their ids in order, so that none waits for another but while one
-    is read or written (bench_shards). A text file that is one document is never whole in memory, if it may be cut.
+    Threads take blocks of a megabyte in turn and write their ids in order; a thread waits only while another one reads
+    or writes (bench_shards). A text file that is one document is read in parts, if the tokenizer allows cuts.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class DocumentEncoder:
         self.documents = self.n_bytes = 0
 
     def write(self, writer: Writer | Rearranged) -> None:
-        """Write the ids of all documents; the first error in the order of the file is raised."""
+        """Write the ids of all documents; the first error in file order is raised."""
         if self._corpus.unit == "file" and writer.takes_parts and self._is_streamed():
             self._write_stream(writer)
             return
@@ -76,9 +76,9 @@ class DocumentEncoder:
 
         size = self._corpus.total
         threads = min(self._threads, 1 + size // CHARACTERS_A_THREAD) if size else self._threads
-        # Components in Python are not asked by two threads at once: they may not be made for it, and gain nothing.
+        # Components in Python are called by one thread at a time: they may not be thread-safe, and would not be faster.
         run_threads(work, threads if self._engine.runs_in_core(self._special) else 1, turns.stop)
-        if failed:  # blocks begin in order, and each that has begun is finished: the first error is always the same
+        if failed:  # blocks are started in order and finished once started, so the first error is always the same
             raise failed[min(failed)]
 
     def _put(self, writer: Writer | Rearranged, chunk: Chunk, n_bytes: int) -> None:
@@ -104,7 +104,7 @@ class DocumentEncoder:
         except SpecialTokenError as error:
             raise SpecialTokenError(f"{block.name}: {error}") from None
         except ValueError:
-            block.validated("strict")  # which names the place
+            block.validated("strict")  # names the position
             raise
         return Chunk(ids.astype(self._dtype, copy=False), offsets[1:])
 
@@ -131,7 +131,7 @@ class _Stream:
         self.documents = 0
 
     def reads(self, path: str) -> None:
-        """Take note of the file that is read: nothing here would replace it."""
+        """Do nothing: invalid UTF-8 is not replaced here."""
 
     def write(self, data: Any) -> None:
         """Write packed ids."""

@@ -1,4 +1,4 @@
-"""Encodes the documents of shards into files of ids, a shard at a time and each only once."""
+"""Encodes the documents of shards into files of ids, one shard at a time, and each shard only once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PACKINGS = ("sequential", "best-fit")
 
 @dataclass(frozen=True, slots=True)
 class EncodedShard:
-    """A shard, the files that have its ids, and their number; `encoded` is False if they were there already."""
+    """A shard, the files with its ids, and the number of ids; `encoded` is False if the files existed already."""
 
     shard: str
     files: tuple[Path, ...]
@@ -68,18 +68,18 @@ def encode_shards(
 
     Inputs are files, folders and globs as in `train`, and documents as there. Ids are written as `format`: "bin" (raw,
     with a JSON sidecar), "npy", both with the ends of documents in NAME.ends.npy; "megatron" (.bin and .idx); "arrow"
-    and "parquet" (a column input_ids, a row for each document). `dtype` "auto" is uint16 if all ids fit; Megatron has
+    and "parquet" (a column input_ids, one row per document). `dtype` "auto" is uint16 if all ids fit; Megatron supports
     uint16 and int32. `bos` and `eos`, ids or texts of tokens, are put around each document.
 
-    `pack` makes rows of `seq_len` ids: "sequential" lays documents one after another, "best-fit" cuts only what is
-    longer than a row (Ding et al. 2024); the rest of a row is `pad`, by default `eos`. Documents are packed shard by
-    shard. `shuffle` is a seed: the documents of each shard are drawn in an order that depends on it and the name of the
-    shard alone.
+    `pack` makes rows of `seq_len` ids: "sequential" concatenates documents, "best-fit" cuts only documents longer than
+    a row (Ding et al. 2024); rows are padded with `pad`, by default `eos`. Documents are packed shard by shard.
+    `shuffle` is a seed: the documents of each shard are shuffled, in an order that depends only on the seed and the
+    name of the shard.
 
-    A shard whose files are there is skipped: files get their names when they are complete, with a record of the state
-    of the shard, so that a run that was stopped is run again. Raises OptionError (also for a folder with shards of
-    another tokenizer or other options), VocabError, CorpusError and OSError; finished shards stay.
-    `with_manifest=False` leaves the manifest to a later call: for processes that share a folder.
+    A shard whose files exist is skipped, so an interrupted run can be repeated: files get their final names when
+    complete, with a record of the shard. Raises OptionError (also for a folder with shards of another tokenizer or
+    other options), VocabError, CorpusError and OSError; finished shards are kept. `with_manifest=False` leaves the
+    manifest to a later call, for processes that share a folder.
     """
     if format not in manifest.KINDS:
         raise OptionError(f"format is {format!r}; it must be one of {', '.join(manifest.KINDS)}")
@@ -92,9 +92,9 @@ def encode_shards(
         raise OptionError(f"shuffle is {shuffle!r}; it must be a seed, an int of at least 0, or None")
     given = paths.files_of([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)
     if "-" in given:
-        raise OptionError("standard input has no fingerprint; shards are files")
+        raise OptionError("shards must be files, not standard input")
     refuse_repeats(given)
-    Corpus(given, unit=unit, field=field, errors=input_errors)  # which checks the options
+    Corpus(given, unit=unit, field=field, errors=input_errors)  # checks the options
     packing = {"pack": pack, "seq_len": seq_len, "pad": padding if pack else None, "shuffle": shuffle}
     about = {"kind": format, "dtype": width, **tokenizer.about_ids(), "bos": first, "eos": last, **packing}
     folder = os.fspath(out)
@@ -105,7 +105,7 @@ def encode_shards(
         special=special, threads=threads, input_errors=input_errors, narrow=width == "uint16"
     )
     made: list[tuple[str, Future[dict[str, Any]], bool]] = []
-    # Digests that need the whole file are made while the next shard is encoded.
+    # Digests of whole files are computed while the next shard is encoded.
     with ThreadPoolExecutor(1) as finishing:
         for number, shard in enumerate(given):
             if progress is not None:
@@ -132,7 +132,7 @@ def encode_shards(
                         _write(writer, rearranged.chunks(pack, seq_len, padding, seed))
             counts = {"tokens": writer.n_ids, "documents": source.documents, "bytes": source.n_bytes}
             if made:
-                made[-1][1].result()  # no more than one shard waits, and what failed is said before the next
+                made[-1][1].result()  # at most one shard waits, and an error is raised before the next shard
             record = {"shard": shard, "name": name, "key": key, "options": how, **counts}
             made.append((shard, finishing.submit(_recorded, stem, record, writer), True))
         records = [(shard, ready.result(), encoded) for shard, ready, encoded in made]
@@ -156,7 +156,7 @@ def _recorded(stem: str, record: Mapping[str, Any], writer: Writer) -> dict[str,
 
 
 def _write(writer: Writer, chunks: Iterator[Chunk]) -> None:
-    """Write chunks in a thread, while the next is made."""
+    """Write chunks in a thread, while the next chunk is computed."""
     with ThreadPoolExecutor(1) as pool:
         before: Future[None] | None = None
         for chunk in chunks:
@@ -183,12 +183,12 @@ def _dtype_of(tokenizer: Tokenizer, dtype: str, format: str) -> str:
 
 
 def _id_of(tokenizer: Tokenizer, name: str, token: int | str | None) -> int | None:
-    """Return the id of a token that was given by its text or its id."""
+    """Return the id of a token given by its text or its id."""
     if token is None:
         return None
     if isinstance(token, str):
         if not is_text(token):
-            raise OptionError(f"{name} is {token!r}; it has a lone surrogate, which UTF-8 lacks")
+            raise OptionError(f"{name} is {token!r}; it contains a lone surrogate, which UTF-8 cannot encode")
         id_ = tokenizer.special_tokens.get(token)
         return int(tokenizer.vocab[token]) if id_ is None else id_
     if isinstance(token, bool) or not 0 <= token < tokenizer.n_ids:
@@ -201,19 +201,19 @@ def _check_packages(format: str) -> None:
         try:
             import pyarrow  # noqa: F401 - only whether it is there
         except ImportError:
-            raise OptionError(f"{format} is written by pyarrow: pip install 'pytokkit[tables]'") from None
+            raise OptionError(f"the format {format} needs pyarrow: pip install 'pytokkit[tables]'") from None
 
 
 def _check_packing(pack: str | None, seq_len: int | None, pad: int | None, format: str) -> None:
     if pack is None:
         if seq_len is not None:
-            raise OptionError("seq_len is of packed rows; give pack='sequential' or 'best-fit' too")
+            raise OptionError("seq_len needs packed rows; give pack='sequential' or 'best-fit' too")
         return
     if pack not in PACKINGS:
         raise OptionError(f"pack is {pack!r}; it must be one of {', '.join(PACKINGS)}, or None")
     if format == "megatron":
-        raise OptionError("Megatron packs documents itself; leave pack out")
+        raise OptionError("Megatron packs documents by itself; leave pack out")
     if isinstance(seq_len, bool) or not isinstance(seq_len, int) or seq_len < 1:
         raise OptionError(f"seq_len is {seq_len!r}; packing needs the length of a row, an int of at least 1")
     if pad is None:
-        raise OptionError("packed rows end in padding; give pad=, or eos=, which is the padding then")
+        raise OptionError("packed rows need padding; give pad, or eos, which is then used as padding")

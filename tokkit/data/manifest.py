@@ -27,7 +27,7 @@ def digest(path: str) -> str:
 
 
 def files_record(paths: Iterable[str], known: Mapping[str, str]) -> dict[str, Any]:
-    """Return the size and the sha256 of files by their names; `known` are digests that need no reading."""
+    """Return the size and the sha256 of files by their names; `known` are digests already computed."""
     return {
         os.path.basename(path): {"bytes": os.path.getsize(path), "sha256": known.get(path) or digest(path)}
         for path in sorted(paths)
@@ -35,45 +35,45 @@ def files_record(paths: Iterable[str], known: Mapping[str, str]) -> dict[str, An
 
 
 def write_json(path: str, value: object) -> None:
-    """Write a file of JSON, which replaces an older one at once; in ASCII, as names may have any bytes."""
+    """Write a JSON file atomically, in ASCII, because file names may contain any bytes."""
     write_atomically(path, json.dumps(value, indent=1).encode() + b"\n")
 
 
 def read_json(path: str) -> Any:
-    """Return what a file of JSON holds; FormatError if it is not an object."""
+    """Return the object in a JSON file; FormatError if it is not an object."""
     with open(path, "rb") as file:
         try:
             found = json.loads(file.read())
         except ValueError as error:
             raise FormatError(f"{show(path)} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise FormatError(f"{show(path)} holds a {type(found).__name__}; a JSON object was expected")
+        raise FormatError(f"{show(path)} contains a {type(found).__name__}; it must contain a JSON object")
     return found
 
 
 def is_done(folder: str, record: Mapping[str, Any], key: str) -> bool:
-    """Return whether a record is of this state of its shard, and its files are there with their sizes."""
+    """Return whether a record matches the current state of its shard, and its files exist with their sizes."""
     files = record.get("files")
     return record.get("key") == key and isinstance(files, dict) and not differing(folder, files)
 
 
 def differing(folder: str, files: Mapping[str, Any]) -> str:
-    """Say which of the files of a record is not there, or has another size; "" if none."""
+    """Return a message about a file of a record that is missing or has another size; "" if there is none."""
     for name, about in files.items():
         path = os.path.join(folder, os.path.basename(name))
         try:
             size = os.path.getsize(path)
         except OSError:
-            return f"{show(path)} is not there"
+            return f"{show(path)} does not exist"
         if size != about["bytes"]:
-            return f"{show(path)} has {size:,} bytes, but its record says {about['bytes']:,}"
+            return f"{show(path)} has {size:,} bytes, but {about['bytes']:,} by its record"
     return ""
 
 
 def check_same(folder: str, how: Mapping[str, Any]) -> None:
-    """Raise OptionError if the folder has shards that were made with another tokenizer or other options.
+    """Raise OptionError if the folder has shards encoded with another tokenizer or other options.
 
-    Without a manifest, as after a run that was stopped, one record of a shard tells: those after it were compared.
+    Without a manifest, after an interrupted run, it checks one record: all later shards were compared with it.
     """
     path = os.path.join(folder, MANIFEST)
     if os.path.exists(path):
@@ -86,7 +86,7 @@ def check_same(folder: str, how: Mapping[str, Any]) -> None:
 
 
 def _options_of(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options by which a shard was made; none of a record that has no such object."""
+    """Return the options of a shard; an empty dict if the record has none."""
     found = record.get("options")
     return found if isinstance(found, Mapping) else {}
 
@@ -95,13 +95,13 @@ def _refuse_others(folder: str, found: Mapping[str, Any], how: Mapping[str, Any]
     for name, value in how.items():
         if name in found and found[name] != value:
             raise OptionError(
-                f"{show(folder)} holds shards with {name} {found[name]!r}, and now {name} is {value!r}; "
-                "choose another folder"
+                f"{show(folder)} contains shards with {name} {found[name]!r}, but {name} is {value!r} now; choose "
+                "another folder"
             )
 
 
 def write(folder: str, how: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the manifest of all shards that have a record, and return it; OptionError for one of other options."""
+    """Write the manifest of all shards with a record, and return it; OptionError for a shard with other options."""
     records = []
     for name in sorted(os.listdir(folder)):
         if name.endswith(RECORD):
@@ -116,7 +116,7 @@ def write(folder: str, how: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(folder: str) -> dict[str, Any]:
-    """Return the manifest of a folder; FormatError if its files are not there, or have other sizes."""
+    """Return the manifest of a folder; FormatError if files are missing or have other sizes."""
     path = os.path.join(folder, MANIFEST)
     if not os.path.exists(path):
         raise FormatError(
@@ -137,7 +137,7 @@ def read(folder: str) -> dict[str, Any]:
 
 
 def _check(found: Mapping[str, Any]) -> None:
-    """Raise ValueError, or what a missing or another value leads to, unless a manifest is of readable shards."""
+    """Raise ValueError, or the error of a missing or invalid value, unless a manifest describes readable shards."""
     shards: Sequence[Mapping[str, Any]] = found["shards"]
     for shard in shards:
         for name, about in shard["files"].items():
@@ -146,7 +146,7 @@ def _check(found: Mapping[str, Any]) -> None:
             _number(about["bytes"])
     for total in ("tokens", "documents", "bytes"):
         if _number(found[total]) != sum(_number(shard[total]) for shard in shards):
-            raise ValueError(f"{total} are not those of the shards together")
+            raise ValueError(f"{total} is not the sum over the shards")
     if found["kind"] not in KINDS or found["dtype"] not in DTYPES:
         raise ValueError(f"{found['kind']!r} of {found['dtype']!r}")
     if found["seq_len"] is not None and _number(found["seq_len"]) < 1:

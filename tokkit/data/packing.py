@@ -1,4 +1,4 @@
-"""Packs documents into rows of one length: one after another, or each where it fits best."""
+"""Packs documents into rows of equal length: in sequence, or by best fit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Segments in the order in which they are written: where each begins in the ids, and where it goes.
+    """Segments in the order of writing: the start of each in the ids, and its target.
 
-    Segment i has `lengths[i]` ids from `sources[i]` on, which go to `targets[i]`; what no segment covers of the
-    `n_rows` rows is padding.
+    The `lengths[i]` ids of segment i from `sources[i]` on are written to `targets[i]`; the rest of the `n_rows` rows is
+    padding.
     """
 
     sources: Ints
@@ -25,28 +25,28 @@ class Packed:
 
 
 def sequential(starts: Ints, lengths: Ints, seq_len: int) -> Packed:
-    """Lay documents one after another; a document goes on in the next row. Only the last row has padding."""
+    """Concatenate documents; a document may continue in the next row, and only the last row has padding."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     begins = ends - lengths
     n_rows = -(-total // seq_len)
-    # A segment begins where a document or a row does.
+    # A segment begins at the start of a document or a row.
     cuts = np.union1d(begins[lengths > 0], np.arange(0, total, seq_len, dtype=np.int64))
     document = np.searchsorted(begins, cuts, side="right") - 1
-    # Of documents without ids and the next one, which begin at one place, the last is meant.
+    # Documents without ids begin where the next one begins; the last one counts.
     return Packed(starts[document] + cuts - begins[document], np.diff(cuts, append=total), cuts, n_rows)
 
 
 def best_fit(starts: Ints, lengths: Ints, seq_len: int) -> Packed:
-    """Put each document into the row that it leaves the least room in (Ding et al. 2024, "Fewer Truncations", §3).
+    """Put each document into the row with the least remaining room (Ding et al. 2024, "Fewer Truncations", §3).
 
-    The longest come first; of rows with equal room the one that was begun last takes it. A document is cut only if it
-    is longer than a row. Rows are in the order in which they were begun.
+    The longest documents come first; of rows with equal room the newest is used. Only a document longer than a row is
+    cut. Rows are in the order of their creation.
     """
     whole = lengths // seq_len
     rest = lengths - whole * seq_len
     n_whole = int(whole.sum())
-    # Rows that one document fills.
+    # Rows filled by one document.
     of = np.repeat(np.arange(len(lengths)), whole)
     nth = np.arange(n_whole) - np.repeat(np.cumsum(whole) - whole, whole)
     sources, targets = starts[of] + nth * seq_len, np.arange(n_whole, dtype=np.int64) * seq_len
@@ -65,9 +65,9 @@ def best_fit(starts: Ints, lengths: Ints, seq_len: int) -> Packed:
 
 
 def _best_places(lengths: list[int], seq_len: int) -> tuple[list[int], int]:
-    """Return where each length goes in rows of `seq_len`, and how many rows there are."""
-    rows: list[list[int]] = [[] for _ in range(seq_len + 1)]  # rows by the room that they have
-    rooms = 0  # a bit for each room that a row has
+    """Return the position of each length in rows of `seq_len`, and the number of rows."""
+    rows: list[list[int]] = [[] for _ in range(seq_len + 1)]  # rows by their remaining room
+    rooms = 0  # one bit for each room that some row has
     places, n_rows = [], 0
     for length in lengths:
         fitting = rooms >> length

@@ -1,4 +1,4 @@
-"""Holds the ids of a shard in a file, and gives its documents in another order or packed into rows."""
+"""Stores the ids of a shard in a temporary file, and returns its documents shuffled or packed into rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHUNK_IDS = 1 << 22
 
 
 class Rearranged:
-    """Takes chunks (`write`), then gives them anew (`chunks`). A context manager, which removes its file."""
+    """Stores chunks (`write`), then returns them rearranged (`chunks`). A context manager, which removes its file."""
 
     takes_parts = True
 
@@ -34,7 +34,7 @@ class Rearranged:
         os.unlink(self._path)
 
     def write(self, chunk: Chunk) -> None:
-        """Take the documents that come next."""
+        """Store the next documents."""
         self._file.write(chunk.ids.data)
         self._ends.append(chunk.ends + self._n_ids)
         self._n_ids += len(chunk.ids)
@@ -42,7 +42,7 @@ class Rearranged:
     def chunks(
         self, pack: str | None, seq_len: int | None, pad: int | None, seed: Sequence[int] | None
     ) -> Iterator[Chunk]:
-        """Yield all documents in an order drawn with the seed, packed if asked for; rows are in a drawn order too."""
+        """Yield all documents, shuffled with the seed, and packed if requested; packed rows are shuffled too."""
         self._file.flush()
         ids = np.memmap(self._path, dtype=self._dtype, mode="r") if self._n_ids else np.zeros(0, dtype=self._dtype)
         ends = np.concatenate([np.zeros(0, dtype=np.int64), *self._ends])
@@ -57,7 +57,7 @@ class Rearranged:
             return
         packed = (sequential if pack == "sequential" else best_fit)(starts, lengths, seq_len)
         rows = np.arange(packed.n_rows)
-        if random is not None and pack == "best-fit":  # whose rows go from the longest document to the shortest
+        if random is not None and pack == "best-fit":  # its rows are sorted by document length
             rows = random.permutation(packed.n_rows)
         first = np.searchsorted(packed.targets // seq_len, np.arange(packed.n_rows + 1))
         a_chunk = max(CHUNK_IDS // seq_len, 1)

@@ -23,7 +23,7 @@ class Tokens:
     """The ids of a folder that `encode_shards` wrote as bin, npy or megatron, one shard after another.
 
     Files are mapped: opening reads the manifest and no ids, and processes share the memory. FormatError if the manifest
-    is not there or disagrees with the files; `verify` compares their contents.
+    is missing or does not match the files; `verify` compares their contents.
 
     >>> import tempfile, pathlib, tokkit
     >>> from tokkit.data import encode_shards
@@ -38,17 +38,17 @@ class Tokens:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.fspath(folder)
         self.manifest: Mapping[str, Any] = manifest.read(self.folder)
-        """What `encode_shards` says of the folder: the tokenizer, the options, the shards and their sha256."""
+        """The manifest of the folder: the tokenizer, the options, the shards and their sha256."""
         kind = self.manifest["kind"]
         if kind not in READABLE:
             raise OptionError(
-                f"{show(self.folder)} holds shards of the format {kind}; read them with pyarrow or datasets"
+                f"{show(self.folder)} contains shards in the format {kind}; read them with pyarrow or datasets"
             )
         self.dtype = np.dtype(self.manifest["dtype"])
         self.shards: list[NDArray[Any]] = [self._mapped(shard) for shard in self.manifest["shards"]]
         """The ids of each shard."""
         self.starts: Ints = np.concatenate([[0], np.cumsum([len(shard) for shard in self.shards], dtype=np.int64)])
-        """Where each shard begins, and where the last ends."""
+        """The start of each shard, and the end of the last one."""
         self._ends: dict[int, Ints] = {}
 
     def _mapped(self, shard: Mapping[str, Any]) -> NDArray[Any]:
@@ -76,7 +76,7 @@ class Tokens:
         return f"Tokens({self.folder!r}: {len(self):,} ids in {len(self.shards)} shards)"
 
     def __getitem__(self, place: int | slice) -> Any:
-        """Return an id, or those of a slice: a view where they are in one shard, else a copy."""
+        """Return an id, or the ids of a slice: a view if they are in one shard, else a copy."""
         if not isinstance(place, slice):
             at = range(len(self))[place]
             shard = int(np.searchsorted(self.starts, at, side="right")) - 1
@@ -97,17 +97,17 @@ class Tokens:
 
     @property
     def n_documents(self) -> int:
-        """Documents of all shards, as they were before packing."""
+        """The number of documents of all shards, before packing."""
         return int(self.manifest["documents"])
 
     @property
     def seq_len(self) -> int | None:
-        """Ids of a packed row; None if the shards are not packed."""
+        """The number of ids of a packed row; None if the shards are not packed."""
         found = self.manifest["seq_len"]
         return None if found is None else int(found)
 
     def ends(self, shard: int) -> Ints:
-        """Return where each document of a shard ends in it; if rows are packed, where each segment does."""
+        """Return the end of each document of a shard; of packed rows, the end of each segment."""
         if shard not in self._ends:
             stem = os.path.join(self.folder, self.manifest["shards"][shard]["name"])
             path = stem + (".idx" if self.manifest["kind"] == "megatron" else ".ends.npy")
@@ -118,14 +118,14 @@ class Tokens:
             if self.seq_len is None and len(ends) != self.manifest["shards"][shard]["documents"]:
                 raise self._disagrees(path, f"has {len(ends):,} ends")
             if len(ends) and (ends[-1] > len(self.shards[shard]) or np.any(np.diff(ends, prepend=0) < 0)):
-                raise self._disagrees(path, "has ends that are not in its ids")
+                raise self._disagrees(path, "has ends outside its ids")
             self._ends[shard] = ends
         return self._ends[shard]
 
     def document(self, number: int) -> NDArray[Any]:
         """Return the ids of a document by its number in all shards; OptionError if rows are packed."""
         if self.seq_len is not None:
-            raise OptionError("the documents of packed rows are cut and in another order; read rows instead")
+            raise OptionError("packed rows have no whole documents; read rows instead")
         at = range(self.n_documents)[number]
         for shard, about in enumerate(self.manifest["shards"]):
             if at < about["documents"]:
@@ -135,7 +135,7 @@ class Tokens:
         raise self._disagrees(self.folder, "has fewer documents")
 
     def verify(self) -> None:
-        """Compare the sha256 of every file with the manifest's; FormatError names the first that differs."""
+        """Compare the sha256 of every file with the manifest; FormatError names the first file that differs."""
         for shard in self.manifest["shards"]:
             for name, about in shard["files"].items():
                 path = os.path.join(self.folder, os.path.basename(name))
@@ -172,10 +172,10 @@ class Tokens:
 
 @contextlib.contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """Raise FormatError for what a malformed file leads to."""
+    """Raise FormatError for any error from a malformed file."""
     try:
         yield
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # a header of .npy is Python: there are a dozen classes of what may be wrong
+    except Exception as error:  # numpy raises many kinds of errors for a malformed .npy header
         raise FormatError(f"{show(path)} cannot be read: {error}") from None

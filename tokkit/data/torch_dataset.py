@@ -1,4 +1,4 @@
-"""`TorchTokens`: batches of ids as an IterableDataset of torch, for loaders with workers and distributed trainings."""
+"""`TorchTokens`: batches of ids as an IterableDataset of torch, for loaders with workers and distributed training."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class TorchTokens(IterableDataset):  # type: ignore[misc, unused-ignore]  # with
     """The batches of `Tokens.batches` as dicts of int64 tensors, "input_ids" and, with `segments`, "segment_ids".
 
     Give it to a DataLoader with `batch_size=None`: `DataLoader(TorchTokens(…), batch_size=None, num_workers=4)`. The
-    batches come in one order, whatever the number of workers: worker w of W gives those w, w + W, …, which the loader
-    takes in turn. `rank` and `world_size` are those of torch.distributed, if that is initialized, unless given.
+    order of batches does not depend on the number of workers: worker w of W returns batches w, w + W, …, and the loader
+    takes them in turn. `rank` and `world_size` are those of torch.distributed, if that is initialized, unless given.
 
-    `state_after(n)` is the state once the loop has taken n batches; keep it with the weights, and give it as
-    `resume_state` to go on in the middle of an epoch. Raises OptionError without torch, and as `TokenBatches`.
+    `state_after(n)` is the state after n batches; save it with the weights, and pass it as `resume_state` to continue
+    in the middle of an epoch. Raises OptionError if torch is not installed, and as in `TokenBatches`.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class TorchTokens(IterableDataset):  # type: ignore[misc, unused-ignore]  # with
         )
 
     def __len__(self) -> int:
-        """Return how many batches this rank has."""
+        """Return the number of batches of this rank."""
         return len(self.batches)
 
     def state_after(self, n_batches: int) -> dict[str, Any]:
-        """Return the state when so many batches were taken of each rank's loader."""
+        """Return the state after `n` batches of each rank's loader."""
         return self.batches.state_after(n_batches)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Writes the ids of a shard in each format: raw, .npy, Megatron's pair of files, Arrow and Parquet."""
+"""Writes the ids of a shard in each format: raw, .npy, Megatron's two files, Arrow and Parquet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tokkit.errors import OptionError
 from tokkit.formats import temporary_files
 
 MEGATRON_CODES = {"uint16": 8, "int32": 4}
-"""Megatron's numbers for types of ids; it has none for uint32."""
+"""Megatron's codes of dtypes; uint32 has none."""
 _MEGATRON_HEAD = struct.Struct("<9sQBQQ")
 _MEGATRON_MARK = b"MMIDIDX\0\0"
 
@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Ids that come next, and where in them documents end (or segments of rows); rows have `seq_len` ids if packed."""
+    """The next ids, and the ends of documents (or of segments) in them; packed rows have `seq_len` ids."""
 
     ids: NDArray[Any]
     ends: Ints
@@ -36,7 +36,7 @@ class Chunk:
 
 
 class Asides:
-    """New files that take their names when the `with` block ends without an error."""
+    """New files that get their names when the `with` block ends without an error."""
 
     def __init__(self, job: str) -> None:
         self._job = job
@@ -44,7 +44,7 @@ class Asides:
         self._open = contextlib.ExitStack()
 
     def create(self, target: str) -> BinaryIO:
-        """Open a new file that will be called `target`."""
+        """Open a new file for `target`."""
         if not self._files:
             temporary_files.clear(self._job)
         self._files[target] = temporary_files.new(target, self._job)
@@ -71,15 +71,15 @@ class Writer:
     """Writes one shard, as a context manager: its files get their names at the end, without an error."""
 
     takes_parts = True
-    """Whether a chunk may end in the middle of a document."""
+    """Whether a chunk may end inside a document."""
 
     def __init__(self, stem: str, dtype: str, about: Mapping[str, Any]) -> None:
         self.stem, self.dtype, self.about = stem, dtype, about
         self.n_ids = 0
         self.files: list[str] = []
-        """The paths of the files that are written."""
+        """The paths of the written files."""
         self.digests: dict[str, str] = {}
-        """sha256 of those whose bytes were written in order."""
+        """The sha256 of the files whose bytes were written in order."""
         self._exits = contextlib.ExitStack()
 
     def __enter__(self) -> Writer:
@@ -89,7 +89,7 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._exits:  # so that no file gets its name after an error, of `finish` too
+        with self._exits:  # so that after an error, also in `finish`, no file gets its name
             if error is not None:
                 raise error
             self.finish()
@@ -103,15 +103,15 @@ class Writer:
         self._asides = self._exits.enter_context(Asides(self.stem))
 
     def write(self, chunk: Chunk) -> None:
-        """Write the ids that come next."""
+        """Write the next ids."""
         raise OptionError("a format must be chosen")
 
     def finish(self) -> None:
-        """Write what comes after all ids."""
+        """Write the data after all ids."""
 
 
 class FlatWriter(Writer):
-    """Ids as they are, raw or in a .npy, and the ends of documents in a .npy beside them."""
+    """Raw ids, and the ends of documents in a separate .npy file."""
 
     kind = "bin"
 
@@ -125,7 +125,7 @@ class FlatWriter(Writer):
         self._ends: list[Ints] = []
 
     def write(self, chunk: Chunk) -> None:
-        """Write the ids that come next."""
+        """Write the next ids."""
         if self.kind == "bin":
             self._hash.update(chunk.ids.astype(chunk.ids.dtype.newbyteorder("<"), copy=False).data)
         self._ids.write(chunk.ids.data)
@@ -146,7 +146,7 @@ class FlatWriter(Writer):
 
 
 class NpyWriter(FlatWriter):
-    """The same in a .npy."""
+    """Ids in a .npy file."""
 
     kind = "npy"
 
@@ -162,7 +162,7 @@ class MegatronWriter(Writer):
         self._ends: list[Ints] = []
 
     def write(self, chunk: Chunk) -> None:
-        """Write the ids that come next."""
+        """Write the next ids."""
         data = chunk.ids.astype(np.dtype(self.dtype).newbyteorder("<"), copy=False).data
         self._hash.update(data)
         self._file.write(data)
@@ -182,24 +182,24 @@ class MegatronWriter(Writer):
 
 
 def megatron_ends(path: str) -> tuple[str, Ints]:
-    """Return the type of ids and the end of each document that an .idx has; ValueError if it is not one."""
+    """Return the dtype of the ids and the end of each document in an .idx; ValueError if it is malformed."""
     with open(path, "rb") as file:
         head = file.read(_MEGATRON_HEAD.size)
         if len(head) != _MEGATRON_HEAD.size:
-            raise ValueError("it ends early")
+            raise ValueError("it is truncated")
         mark, version, code, n, pointers = _MEGATRON_HEAD.unpack(head)
         names = {code: name for name, code in MEGATRON_CODES.items()}
         if mark != _MEGATRON_MARK or version != 1 or code not in names:
-            raise ValueError("it is not an index of Megatron")
-        # No more is asked for than the file has: room for all of it would be taken first.
+            raise ValueError("it is not a Megatron index")
+        # Check the size first: numpy would allocate memory for all of it.
         if os.fstat(file.fileno()).st_size != _MEGATRON_HEAD.size + 20 * n + 8 or pointers != n + 1:
-            raise ValueError(f"it has not the size of {n:,} documents")
+            raise ValueError(f"its size does not match {n:,} documents")
         lengths = np.frombuffer(file.read(4 * n), dtype="<i4")
         return names[code], np.cumsum(lengths, dtype=np.int64)
 
 
 class TableWriter(Writer):
-    """A row for each document, or row of documents, with the column input_ids; of packed rows segment_ids too."""
+    """One row per document or packed row, with the column input_ids; packed rows have segment_ids too."""
 
     takes_parts = False
     suffix = ".arrow"
@@ -211,7 +211,7 @@ class TableWriter(Writer):
         self._file = self._create(self.suffix)
 
     def write(self, chunk: Chunk) -> None:
-        """Write the rows that come next."""
+        """Write the next rows."""
         import pyarrow
 
         packed, n = chunk.seq_len, len(chunk.ids)
@@ -232,13 +232,13 @@ class TableWriter(Writer):
         self._table.write_batch(batch)
 
     def finish(self) -> None:
-        """Write a table of no rows, if there were none."""
+        """Write an empty table if there were no rows."""
         if self._table is None:
             self.write(Chunk(np.zeros(0, dtype=self.dtype), np.zeros(0, dtype=np.int64)))
 
 
 class ParquetWriter(TableWriter):
-    """The same in a .parquet."""
+    """The same table in a .parquet file."""
 
     suffix = ".parquet"
 
@@ -251,9 +251,9 @@ class ParquetWriter(TableWriter):
 
 
 def segment_ids(ends: Ints, n: int, seq_len: int) -> NDArray[np.int32]:
-    """Return the number of each id's segment in its row of `seq_len`, from 1; 0 for padding.
+    """Return the segment number of each id in its row of `seq_len`, from 1; 0 for padding.
 
-    `ends` are those of the segments in n ids; each begins where the one before ends, or its row does.
+    `ends` are the ends of the segments in n ids; a segment begins at the end of the previous one, or at its row.
     """
     rows = (ends - 1) // seq_len
     starts = np.maximum(np.concatenate([np.zeros(1, dtype=np.int64), ends])[: len(ends)], rows * seq_len)

@@ -1,7 +1,7 @@
-"""Counting, training and encoding on many machines: shards go in, the files that one machine makes come out.
+"""Counts words, trains and encodes on many machines, with the same output files as one machine.
 
-`count`, `train` and `encode` run on Ray (ray_pipelines.py). What they run is plain callables, one shard a call, that
-any other engine can run too; begin with shard_jobs.py.
+`count`, `train` and `encode` run on Ray (ray_pipelines.py). They call plain callables, one call per shard, which any
+other engine can run too; begin with shard_jobs.py.
 """
 
 from typing import TYPE_CHECKING

@@ -30,11 +30,11 @@ StrPath = str | os.PathLike[str]
 Shards = StrPath | Sequence[StrPath] | Mapping[str, StrPath | Sequence[StrPath]]
 Progress = Callable[[str, int, int], object]
 FAN_IN = 16
-"""Files of counts that a node of the tree merges: enough that a tree of 10,000 shards has four levels."""
+"""Number of count files that a node of the tree merges: a tree of 10,000 shards has four levels."""
 TREE = "merged"
-"""The folder of the tree's nodes in the folder of counts."""
+"""The folder for the tree's nodes, in the folder of counts."""
 NOT_COUNTING = ("explain", "state", "state_every", "resume", "max_memory")
-"""Options of a training that do not say what a word is, and are not sent to the workers."""
+"""Options of a training that do not affect the counted words, and are not sent to the workers."""
 
 
 def count(
@@ -49,21 +49,21 @@ def count(
     progress: Progress | None = None,
     **options: Any,
 ) -> list[CountedShard]:
-    """Count the words of each shard into a file in the folder `out`, by workers of Ray.
+    """Count the words of each shard into a file in the folder `out`, with Ray workers.
 
     Shards and `options` are those of `build_counts`, and the files have the same names and bytes. With `merged` they
-    are added to this file by a tree of merges; `weights`, `temperature` and `min_count` are those of `merge_counts`.
-    Shards and folders must be seen by all workers under the same names: a shared file system, or URLs of shards.
+    are merged into this file by a tree of merges; `weights`, `temperature` and `min_count` are those of `merge_counts`.
+    All workers must see shards and folders under the same names: on a shared file system, or as URLs of shards.
 
-    `workers` actors run, by default one for each CPU that Ray has. A worker that dies is started again, and its shard
-    with it. What fails for a shard is raised at the end, after all others are done: CorpusError, with the names of the
-    shards; WorkerError if workers cannot go on. Run again, it does what is not done.
+    `workers` is the number of actors, by default one per CPU of the Ray cluster. A worker that dies is restarted with
+    its shard. Errors of shards are raised at the end, after all other shards are done: CorpusError, with the names of
+    the shards; WorkerError if workers cannot continue. A repeated call processes only unfinished shards.
     """
     if merged is None and (weights is not None or temperature is not None or min_count != 1):
-        raise OptionError("weights, temperature and min_count apply to the merged counts: name a file, merged=")
+        raise OptionError("weights, temperature and min_count apply to merged counts; give merged, a file")
     rows = _rows(shards)
     job = CountShard(out, **options)
-    options_of(options.get("model", "bbpe"), _of_model(options))  # wrong ones are refused here
+    options_of(options.get("model", "bbpe"), _of_model(options))  # raises for invalid options
     os.makedirs(out, exist_ok=True)
     done = {row["shard"]: row for row in _run(job, rows, "count", workers, progress)}
     ordered = [done[row["shard"]] for row in rows]
@@ -88,11 +88,10 @@ def train(
     input_errors: Any = "strict",
     **options: Any,
 ) -> Any:
-    """Train a tokenizer on shards that workers count into the folder `counts`; merging pairs runs in this process.
+    """Train a tokenizer on shards that workers count into the folder `counts`; the training runs in this process.
 
-    `options` are those of `tokkit.train`, of which the result is the tokenizer, byte for byte; `weights` and
-    `temperature` are those of `Mixture`, for shards with names of sources. Errors are those of `count` and of
-    `tokkit.train`.
+    `options` are those of `tokkit.train`, and the tokenizer is the same, byte for byte; `weights` and `temperature` are
+    those of `Mixture`, for shards with named sources. Errors are those of `count` and of `tokkit.train`.
     """
     of_words = {k: v for k, v in options.items() if k not in (*NOT_COUNTING, "vocab_size", "threads")}
     how = {"unit": unit, "field": field, "input_errors": input_errors}
@@ -111,7 +110,7 @@ def encode(
     progress: Progress | None = None,
     **options: Any,
 ) -> list[EncodedShard]:
-    """Encode the documents of each shard into files in the folder `out`, by workers of Ray that hold the tokenizer.
+    """Encode the documents of each shard into files in the folder `out`, with Ray workers.
 
     Shards and `options` are those of `encode_shards`, and the files and the manifest have the same names and bytes.
     Workers and errors are as in `count`; the manifest is written when all shards are done.
@@ -131,12 +130,12 @@ def encode(
 
 
 def _rows(shards: Shards) -> list[Row]:
-    """Return a row for each shard; errors for standard input and for a shard that is given twice."""
+    """Return a row for each shard; raises for standard input and for a shard that is given twice."""
     if isinstance(shards, Mapping):
         return [{"shard": path, "source": name} for name, of in named_files(shards).items() for path in of]
     given = paths.files_of([shards] if isinstance(shards, (str, os.PathLike)) else shards)
     if "-" in given:
-        raise OptionError("standard input cannot be read by workers; shards are files")
+        raise OptionError("shards must be files, because workers cannot read standard input")
     refuse_repeats(given)
     return [{"shard": path} for path in given]
 
@@ -147,27 +146,27 @@ def _of_model(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Worker:
-    """An actor: it runs in the folder of the driver, where relative paths are, and holds its job."""
+    """An actor with its job; it runs in the folder of the driver, so that relative paths work."""
 
     def __init__(self, job: Callable[[Row], Row], folder: str) -> None:
         os.chdir(folder)
         self.job = job
 
     def __call__(self, batch: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-        # Rows are JSON in ASCII: a name may have bytes that are not UTF-8, and Arrow would refuse it.
+        # Rows are JSON in ASCII, because Arrow cannot store names that are not UTF-8.
         return {"row": [json.dumps(self.job(json.loads(str(row)))) for row in batch["row"]]}
 
 
 def _run(
     job: Callable[[Row], Row], rows: Sequence[Row], stage: str, workers: int | None, progress: Progress | None
 ) -> Iterator[Row]:
-    """Yield what the job makes of each row, in the order in which they are done."""
+    """Yield the result of the job for each row, in the order of completion."""
     ray = _ray()
     if workers is None:
         workers = int(ray.cluster_resources().get("CPU", 1))
     n_workers = min(integer("workers", workers, minimum=1), len(rows))
     items = [{"row": json.dumps(row)} for row in rows]
-    # A block for each shard: it is what a worker takes, and what is run again if it dies.
+    # One block per shard: the unit of work of a worker, repeated if the worker dies.
     done = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
         _Worker,
         fn_constructor_args=(job, os.getcwd()),
@@ -187,7 +186,7 @@ def _ray() -> Any:
         import ray
         import ray.data
     except ImportError:
-        raise OptionError("tokkit.distributed runs on Ray, which is not here: pip install 'pytokkit[ray]'") from None
+        raise OptionError("tokkit.distributed needs Ray: pip install 'pytokkit[ray]'") from None
     if not ray.is_initialized():
         ray.init()
     return ray
@@ -199,20 +198,20 @@ def _named_errors(ray: Any) -> Iterator[None]:
         yield
     except ray.exceptions.RayError as error:
         said = str(error).strip().rsplit("\n", 1)[-1]
-        raise WorkerError(f"workers cannot go on: {said}; what they finished is kept; run it again") from error
+        raise WorkerError(f"workers cannot continue: {said}; finished shards are kept; run it again") from error
 
 
 def _merge_node(row: Row, folder: str) -> Row:
-    """Merge files of counts, in a process of Ray's."""
+    """Merge files of counts in a Ray task."""
     os.chdir(folder)
     return MergeCounts()(row)
 
 
 @contextlib.contextmanager
 def _tree(files: Sequence[str], out: StrPath) -> Iterator[list[str]]:
-    """Merge files of counts by workers until few are left, in groups that do not mix sources; give what is left.
+    """Merge files of counts with workers until few are left, in groups of one source; yield the remaining files.
 
-    The nodes of the tree are removed when the block is done with them; what fails leaves them to the next run.
+    The nodes of the tree are removed at the end of the block; after an error they are kept for the next run.
     """
     by_source: dict[str, list[str]] = {}
     for file in sorted(files):
@@ -227,7 +226,7 @@ def _tree(files: Sequence[str], out: StrPath) -> Iterator[list[str]]:
             rows += [{"files": g, "path": p} for g, p in zip(groups, left[source], strict=True) if len(g) > 1]
         os.makedirs(folder, exist_ok=True)
         ray = _ray()
-        # Plain tasks: a pool of actors takes longer to start than most merges take.
+        # Plain tasks, because starting a pool of actors takes longer than most merges.
         merge = ray.remote(_merge_node).options(num_cpus=1, max_retries=-1)
         with _named_errors(ray):
             raise_failed(ray.get([merge.remote(row, os.getcwd()) for row in rows]), len(rows))
@@ -237,5 +236,5 @@ def _tree(files: Sequence[str], out: StrPath) -> Iterator[list[str]]:
 
 
 def _node(folder: str, group: Sequence[str]) -> str:
-    """Return the name of a merged file: another if a shard or how it was counted is another."""
+    """Return the name of a merged file, which depends on its shards and the options of counting."""
     return os.path.join(folder, key([os.path.basename(file) for file in group]) + SUFFIX)

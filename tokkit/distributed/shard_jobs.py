@@ -1,8 +1,8 @@
-"""Work on one shard as callables that can be pickled: for multiprocessing, `datasets.map`, Ray, or any other engine.
+"""Jobs for one shard as picklable callables: for multiprocessing, `datasets.map`, Ray, or any other engine.
 
-A call takes a shard, a path or a row with the key "shard", and returns a row of plain values. What goes wrong with one
-shard is in the row as "error" (and "kind", the name of its class), so that the others go on; `raise_failed` raises it
-at the end. A call is idempotent: a shard whose files are there is only looked at.
+A call takes a path, or a row with the key "shard", and returns a row of plain values. An error of one shard is returned
+in the row as "error" (and "kind", the name of its class), so that other shards continue; `raise_failed` raises it at
+the end. Calls are idempotent: a shard whose files exist is only checked.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ StrPath = str | os.PathLike[str]
 Row = dict[str, Any]
 _RIGHT = {"error": "", "kind": ""}
 SHOWN = 5
-"""Failed shards that the message of an error names."""
+"""Maximum number of failed shards that a message names."""
 
 
 class CountShard:
     """Counts the words of a shard into a file in the folder `out`, as `build_counts` does with these options.
 
-    A row may have the name of the shard's "source". The row that is returned has "shard", "path", "words", "total",
-    "counted" (False if the file was there), "error" and "kind". A call uses `threads` threads, one by default, as there
-    is a process for each CPU.
+    A row may contain the name of the shard's "source". The returned row has "shard", "path", "words", "total",
+    "counted" (False if the file existed), "error" and "kind". A call uses `threads` threads, by default one, because
+    engines run one process per CPU.
 
     >>> import tempfile, pickle
     >>> from pathlib import Path
@@ -49,7 +49,7 @@ class CountShard:
         self.options = {**options, "threads": threads}
 
     def __call__(self, row: StrPath | Mapping[str, Any]) -> Row:
-        """Count a shard, and return a row on it."""
+        """Count a shard, and return its row."""
         shard, source = _shard_of(row)
         made: Row = {"shard": shard, "path": "", "words": 0, "total": 0, "counted": False} | _RIGHT
         try:
@@ -64,9 +64,9 @@ class CountShard:
 class EncodeShard:
     """Encodes a shard into files in the folder `out`, as `encode_shards` does with these options.
 
-    The tokenizer, or the path of its file, is loaded once in each process. The row that is returned has "shard",
-    "files", "tokens", "documents", "encoded", "error" and "kind". The manifest is not written: call `finish` with all
-    shards at the end, which also makes sure that all are there.
+    The tokenizer, or the path of its file, is loaded once in each process. The returned row has "shard", "files",
+    "tokens", "documents", "encoded", "error" and "kind". The manifest is not written: call `finish` with all shards at
+    the end, which also checks that none is missing.
     """
 
     def __init__(self, tokenizer: Tokenizer | StrPath, out: StrPath, *, threads: int = 1, **options: Any) -> None:
@@ -85,7 +85,7 @@ class EncodeShard:
         return self._loaded
 
     def __call__(self, row: StrPath | Mapping[str, Any]) -> Row:
-        """Encode a shard, and return a row on it."""
+        """Encode a shard, and return its row."""
         shard, _ = _shard_of(row)
         made: Row = {
             "shard": shard,
@@ -105,14 +105,14 @@ class EncodeShard:
         return made
 
     def finish(self, shards: StrPath | Sequence[StrPath]) -> None:
-        """Write the manifest once all shards are encoded; those that are not are encoded here."""
+        """Write the manifest after all shards are encoded; missing ones are encoded here."""
         encode_shards(self.loaded(), shards, self.out, **self.options)
 
 
 class MergeCounts:
-    """Adds files of counts to one: a node of a tree. A row has "files" and "path", the file that is written.
+    """Merges files of counts into one: a node of a tree. A row has "files" and "path", the output file.
 
-    A file that is there already is complete, since it got its name at the end, and is left.
+    An existing output file is complete, because it gets its name at the end, and is kept.
     """
 
     def __call__(self, row: Mapping[str, Any]) -> Row:
@@ -127,7 +127,7 @@ class MergeCounts:
 
 
 def raise_failed(rows: Iterable[Mapping[str, Any]], n_all: int) -> None:
-    """Raise one error for all rows that have one: CorpusError, or that of a wrong option, which all of them have."""
+    """Raise one error for all failed rows: CorpusError, or the error of an invalid option, which is the same in all."""
     failed = [row for row in rows if row["error"]]
     if not failed:
         return
@@ -136,8 +136,8 @@ def raise_failed(rows: Iterable[Mapping[str, Any]], n_all: int) -> None:
     more = [f"and {len(failed) - SHOWN} more"] if len(failed) > SHOWN else []
     shared = getattr(errors, next(iter(kinds)), None) if len(kinds) == 1 else None
     if kinds & {"OptionError", "VocabError"} and len({row["error"] for row in failed}) == 1 and shared is not None:
-        raise shared(failed[0]["error"])  # of what was asked, and not of a shard
-    kept = f"{len(failed)} of {n_all} shards failed; the files of the others are there, and run again it goes on"
+        raise shared(failed[0]["error"])  # an error of the options, not of a shard
+    kept = f"{len(failed)} of {n_all} shards failed; the files of the others are complete: run it again to continue"
     raise (CorpusError if shared is not None else WorkerError)("; ".join([kept, *lines, *more]))
 
 

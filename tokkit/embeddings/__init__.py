@@ -1,7 +1,7 @@
-"""Static vectors of words: counts, word2vec, GloVe and fastText train them, KeyedVectors looks them up.
+"""Static word vectors: word2vec, GloVe, fastText and count-based methods train them, KeyedVectors looks them up.
 
-In go sentences or files; out come vectors. Begin reading with vocabulary.py and word2vec.py (training), and with
-keyed_vectors.py (what comes out).
+Input: sentences or files. Output: vectors. Begin with vocabulary.py and word2vec.py (training), and with
+keyed_vectors.py (the result).
 """
 
 from typing import TYPE_CHECKING

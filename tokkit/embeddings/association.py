@@ -1,4 +1,4 @@
-"""How much more often two words occur together than by chance: PMI and PPMI of co-occurrence counts."""
+"""PMI and PPMI of co-occurrence counts: how much more often two words occur together than by chance."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tokkit.nn.checks import as_float
 
 
 def pmi(counts: SparseMatrix, *, smoothing: float = 1.0) -> SparseMatrix:
-    """Return log(p(word, context) / (p(word) p(context))) of each count, by the natural logarithm.
+    """Return the PMI of each count, log(p(word, context) / (p(word) p(context))), with the natural logarithm.
 
     Rows are words, columns contexts. Pairs that never occur, whose PMI is −∞, are not stored. With `smoothing` below 1
-    the counts of contexts are raised to that power, so that rare contexts get less (Levy, Goldberg and Dagan 2015 take
-    0.75). OptionError for counts that are negative or not finite.
+    the counts of contexts are raised to that power, which lowers the PMI of rare contexts (Levy, Goldberg and Dagan
+    2015 use 0.75). OptionError for counts that are negative or not finite.
 
     >>> from tokkit.embeddings import count_cooccurrence
     >>> counts = count_cooccurrence(["a b", "a b", "c d"], window=1)
@@ -26,10 +26,9 @@ def pmi(counts: SparseMatrix, *, smoothing: float = 1.0) -> SparseMatrix:
 
 
 def ppmi(counts: SparseMatrix, *, shift: float = 1.0, smoothing: float = 0.75) -> SparseMatrix:
-    """Return max(PMI − log(shift), 0), of which only what is above 0 is stored.
+    """Return max(PMI − log(shift), 0); only values above 0 are stored.
 
-    With negative sampling of k words word2vec factorizes the PMI less log(k), which is what `shift` is for (Levy and
-    Goldberg 2014).
+    word2vec with k negative samples factorizes PMI − log(k); `shift` is this k (Levy and Goldberg 2014).
     """
     data = _pmi(counts, as_float("smoothing", smoothing, greater_than=0))
     data -= np.log(as_float("shift", shift, greater_than=0))
@@ -37,7 +36,7 @@ def ppmi(counts: SparseMatrix, *, shift: float = 1.0, smoothing: float = 0.75) -
 
 
 def check_counts(counts: SparseMatrix) -> None:
-    """ShapeError for arrays that do not fit, OptionError for a count that is NaN, infinite or negative.
+    """Check counts: ShapeError for inconsistent arrays, OptionError for a count that is NaN, infinite or negative.
 
     CorpusError if no count is above 0.
     """
@@ -47,7 +46,7 @@ def check_counts(counts: SparseMatrix) -> None:
     if not fits or (np.diff(starts) < 0).any():
         raise ShapeError(f"indptr, indices and data are not those of a matrix with {rows:,} rows")
     if len(indices) and not 0 <= indices.min() <= indices.max() < columns:
-        raise ShapeError(f"indices are from {indices.min()} to {indices.max()}, and there are {columns:,} columns")
+        raise ShapeError(f"indices are from {indices.min()} to {indices.max()}, but there are {columns:,} columns")
     for block in counts.row_blocks():
         data = counts.data[int(starts[block.start]) : int(starts[block.stop])]
         bad = np.flatnonzero(~(np.isfinite(data) & (data >= 0)))

@@ -19,16 +19,16 @@ from tokkit.errors import OptionError
 from tokkit.threads import thread_count
 
 OnProgress = Callable[[int, int, float], None]
-"""Called with the words that were trained, how many there will be, and the mean loss since the last call."""
+"""Called with (words trained so far, total words, mean loss since the last call)."""
 NEGATIVE_EXPONENT = 0.5
-"""Labels are drawn as negative samples by the square root of their counts, as fastText does."""
+"""The exponent of counts for negative samples of labels, as in fastText."""
 _WORDS_AT_ONCE = 1 << 17
-"""Between two looks at Ctrl-C: some tenths of a second."""
+"""Words between two checks for Ctrl-C: a few tenths of a second."""
 _ROWS_AT_ONCE = 1 << 13
 
 
 def uniform_rows(n: int, dim: int, seed: int) -> NDArray[np.float32]:
-    """Return n rows of numbers from -1/dim to 1/dim."""
+    """Return n rows of uniform random numbers from -1/dim to 1/dim."""
     random, made = np.random.default_rng(seed), np.empty((n, dim), dtype=np.float32)
     for start in range(0, n, _ROWS_AT_ONCE):
         part = made[start : start + _ROWS_AT_ONCE]
@@ -41,9 +41,9 @@ def uniform_rows(n: int, dim: int, seed: int) -> NDArray[np.float32]:
 def used_rows(
     rows: NDArray[np.uint32], n_words: int, args: FastTextArgs, seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """Return first rows of the words, and of the n-grams among `rows`, and which row each bucket has.
+    """Return initial rows of the words and of the n-grams among `rows`, and the row of each bucket.
 
-    All other n-grams share a row of zeros: in vectors of unknown words they are no noise, and they take no memory.
+    All other n-grams share a row of zeros, which adds no noise to vectors of unknown words and takes no memory.
     """
     buckets = np.unique(rows[rows >= n_words]) - np.uint32(n_words)
     row_of_bucket = np.full(args.bucket, len(buckets), dtype=np.int32)
@@ -66,9 +66,9 @@ def train(
     pretrained: tuple[list[str], NDArray[np.float32]] | None = None,
     on_progress: OnProgress | None = None,
 ) -> FastTextData:
-    """Train on the lines of a file, from random rows, or from those of `start`, whose words and labels then stay.
+    """Train on the lines of a file, from random rows, or from the model `start`, whose words and labels are kept.
 
-    `pretrained` are words and vectors that replace random rows.
+    `pretrained` are words and vectors for the initial rows.
     """
     if not label or label.split() != [label]:
         raise OptionError(f"label is {label!r}; it must be a prefix without white space")
@@ -101,7 +101,7 @@ def train(
             row_of_bucket=row_of_bucket,
         )
     else:
-        data = start.whole()  # new words have n-grams that had no row
+        data = start.whole()  # new words may have n-grams without a row
     if pretrained is not None:
         _put(data, *pretrained)
     rows = FastTextRows(
@@ -133,7 +133,7 @@ def train(
 def objective_of(
     data: FastTextData, counts: NDArray[np.int64], exponent: float, then: FastTextObjective | None = None
 ) -> FastTextObjective:
-    """Return what the rows of a model are to predict, by its loss; words are trained on `then` after each step."""
+    """Return the output layer of a model for its loss; words are trained on `then` after each step."""
     args = data.args
     negatives = Vocabulary(("",) * len(counts), counts).negatives(exponent) if args.loss == "ns" else None
     paths = tree_paths(counts) if args.loss == "hs" else None
@@ -147,7 +147,7 @@ def objective_of(
 def _put(data: FastTextData, words: list[str], vectors: NDArray[np.float32]) -> None:
     """Copy the vectors of words of the dictionary into their rows."""
     if vectors.shape[1] != data.args.dim:
-        raise OptionError(f"pretrainedVectors have {vectors.shape[1]} columns, and dim is {data.args.dim}")
+        raise OptionError(f"pretrainedVectors have {vectors.shape[1]} columns; it must be dim, {data.args.dim}")
     numbers = {word: i for i, word in enumerate(data.words[: data.n_words])}
     for word, vector in zip(words, vectors, strict=True):
         if (at := numbers.get(word.encode("utf-8", "surrogatepass"))) is not None:

@@ -1,4 +1,4 @@
-"""Counts which words occur near which: the matrix that PMI, LSA and GloVe begin with."""
+"""Counts co-occurrences of words: the input matrix of PMI, LSA and GloVe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Counts = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 """(indptr, indices, data)"""
 CONTEXTS = {"both": (1, 1), "before": (1, 0), "after": (0, 1)}
 WORD_BYTES = 8
-"""What the index of places needs for each word of the text."""
+"""Bytes of the index of positions for each word of the text."""
 MIN_CHUNK_WORDS = 1 << 12
 MAX_CHUNK_WORDS = 1 << 31
 BUFFER_ENTRIES = 1 << 18
@@ -38,13 +38,13 @@ def count_cooccurrence(
     max_memory: int = 1 << 30,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> SparseMatrix:
-    """Count the words within `window` of each word: row "a", column "b" says how often b is near a.
+    """Count the words within `window` of each word: row "a", column "b" is how often b is near a.
 
-    A context at the distance k counts 1/k, or 1 with `distance_weights=False`. `contexts` are "both" (a symmetric
-    matrix), those "before" the word, or those "after" it. Windows end with their sentence; words that occur less than
-    `min_count` times are left out before distances are taken. `corpus` is TrainingIds, or sentences (lists of words,
-    or texts). About `max_memory` bytes are used: longer texts are counted in chunks, whose counts are added, and larger
-    results are in temporary files, which go with their arrays. Sums are of float64.
+    A context at distance k counts 1/k, or 1 with `distance_weights=False`. `contexts` is "both" (a symmetric matrix),
+    "before" the word, or "after" it. Windows end with their sentence; words with fewer than `min_count` occurrences are
+    removed before distances are measured. `corpus` is TrainingIds, or sentences (lists of words, or texts). About
+    `max_memory` bytes are used: longer texts are counted in chunks, and larger results are stored in temporary files,
+    which are removed with their arrays. Sums are in float64.
 
     OptionError for a window below 1; CorpusError if there are fewer than two words; OSError if the disk is full.
 
@@ -65,7 +65,7 @@ def count_cooccurrence(
             corpus = stack.enter_context(TrainingIds.of(corpus, min_count=min_count))
         words = corpus.vocabulary.words
         if len(words) < 2:
-            raise CorpusError(f"the vocabulary has one word, {words[0]!r}; co-occurrence needs two at least")
+            raise CorpusError(f"the vocabulary has one word, {words[0]!r}; co-occurrence needs at least two")
         indptr, indices, data = count_ids(
             corpus.ids, corpus.ends, len(words), weights, before, after, max_memory=max_memory, progress=progress
         )
@@ -83,16 +83,16 @@ def count_ids(
     max_memory: int,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Counts:
-    """Count the contexts of ids, whose sentences end at `ends`; one at the distance k counts weights[k - 1]."""
+    """Count the contexts of ids, whose sentences end at `ends`; a context at distance k counts weights[k - 1]."""
     if not len(ids):
         raise CorpusError("the sentences have no words of the vocabulary")
     show = progress or (lambda stage, done, total: None)
-    half = max_memory // 2  # for the index of a chunk; the other half is for results
+    half = max_memory // 2  # for the index of a chunk; the other half is for the results
     size = min(max(half // WORD_BYTES, MIN_CHUNK_WORDS), MAX_CHUNK_WORDS)
 
     def rows_of(first: int) -> ContextRows:
         last = min(first + size, len(ids))
-        # The sentences of the first and the last word, as far as windows reach.
+        # The sentences of the first and the last word, as far as their windows reach.
         begin, end = np.searchsorted(ends, [first, last - 1], side="right").tolist()
         low = max(int(ends[begin - 1]) if begin else 0, first - before)
         high = min(int(ends[end]), last + after)
@@ -109,7 +109,7 @@ def count_ids(
 
 
 def _drain(rows: ContextRows | MergedRows, max_bytes: int) -> Counts:
-    """Return all rows of a matrix; those of over `max_bytes` are in temporary files."""
+    """Return all rows of a matrix; if they exceed `max_bytes`, in temporary files."""
     room = max(rows.n_words, BUFFER_ENTRIES)
     indices, values = np.empty(room, np.int32), np.empty(room, np.float64)
     lengths = np.zeros(rows.n_words, np.int64)

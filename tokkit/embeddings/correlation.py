@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Correlation(NamedTuple):
-    """A correlation, −1 to 1, and how probable one at least so far from 0 is of numbers that are independent."""
+    """A correlation, −1 to 1, and its p-value: the probability of such a value, or one farther from 0, by chance."""
 
     statistic: float
     pvalue: float
 
 
 def pearson(x: ArrayLike, y: ArrayLike) -> Correlation:
-    """Return the correlation of two lists; NaN for fewer than two numbers, or if all of a list are equal.
+    """Return Pearson's correlation of two lists; NaN for fewer than two numbers, or if all numbers of a list are equal.
 
     >>> [round(value, 6) for value in pearson([1, 2, 3, 4], [1, 3, 2, 4])]
     [0.8, 0.2]
@@ -32,7 +32,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Correlation:
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> Correlation:
-    """Return the correlation of the ranks of two lists; equal numbers share the mean of their ranks."""
+    """Return Spearman's correlation of two lists, that of their ranks; equal numbers get the mean of their ranks."""
     return pearson(_ranks(x), _ranks(y))
 
 
@@ -51,7 +51,7 @@ def _beta(x: float, a: float, b: float) -> float:
     """Return the regularized incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # where the fraction converges slowly
+    if x > (a + 1) / (a + b + 2):  # the fraction converges slowly here
         return 1 - _beta(1 - x, b, a)
     front = math.exp(a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)) / a
     value = 1.0

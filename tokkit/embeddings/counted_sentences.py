@@ -1,4 +1,4 @@
-"""Reads sentences once: their words become numbers in a temporary file, and are counted."""
+"""Reads sentences once: counts their words, and writes their numbers to a temporary file."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 StrPath = str | os.PathLike[str]
 MAX_SENTENCE_WORDS = 10_000
-"""Words of a sentence; a longer one is cut, as gensim cuts the lines of corpus_file."""
+"""The maximum words of a sentence; a longer one is split, as gensim splits lines of corpus_file."""
 BLOCK_BYTES = 1 << 20
 _SENTENCES_AT_ONCE = 1000
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class CountedSentences:
-    """The words of a corpus in the order of first sight, their counts, and the sentences as numbers of these words.
+    """The words of a corpus in order of first occurrence, their counts, and the sentences as numbers of these words.
 
     `ids` (uint32) and `ends` (int64) are memory-mapped temporary files, and may be written to.
 
@@ -57,7 +57,7 @@ class CountedSentences:
     ) -> CountedSentences:
         """Read an iterable of lists of words or texts, or the lines of a file, or of several."""
         if (sentences is None) == (corpus_file is None):
-            raise OptionError("give sentences or corpus_file: one of them, and not both")
+            raise OptionError("give either sentences or corpus_file")
         if isinstance(sentences, (str, bytes)):
             raise OptionError("sentences is one text; it must be an iterable of sentences (corpus_file=… reads a file)")
         if isinstance(max_sentence_words, bool) or not isinstance(max_sentence_words, int) or max_sentence_words < 1:
@@ -81,7 +81,7 @@ class CountedSentences:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Where each sentence ends."""
+        """The end of each sentence."""
         return self._mapped(1, np.dtype(np.int64))
 
     def _mapped(self, number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -134,7 +134,7 @@ class CountedSentences:
     def close(self) -> None:
         """Remove the temporary files."""
         for file in self._files:
-            with contextlib.suppress(OSError):  # what was not written is not needed
+            with contextlib.suppress(OSError):  # data not yet written is not needed
                 file.close()
 
     def __enter__(self) -> CountedSentences:
@@ -148,7 +148,7 @@ class CountedSentences:
 
 @contextlib.contextmanager
 def disk_errors(path: str) -> Iterator[None]:
-    """Say of an OSError, such as that of a full disk, what was written and where."""
+    """Turn an OSError, such as a full disk, into one that names the data and the place."""
     try:
         yield
     except OSError as error:
@@ -159,7 +159,7 @@ def disk_errors(path: str) -> Iterator[None]:
 def corpus_key(
     corpus_file: StrPath | Sequence[StrPath], tokenizer: Tokenizer | None, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what says whether ids that were kept are those of these files."""
+    """Return a key that tells whether stored ids belong to these files."""
     files = []
     for path in _files(corpus_file):
         status = os.stat(path)
@@ -177,7 +177,7 @@ def _add(reader: Sentences, sentence: Any, number: int) -> None:
         if isinstance(sentence, str):
             reader.add_words(sentence.split())
         elif isinstance(sentence, (bytes, bytearray)) or not isinstance(sentence, Iterable):
-            raise TypeError(f"it is {type(sentence).__name__}; it must be a list of words (str), or a text")
+            raise TypeError(f"it is {type(sentence).__name__}; it must be a list of words (str) or a text")
         else:
             reader.add_words(sentence)
     except (TypeError, UnicodeEncodeError) as error:
@@ -187,7 +187,9 @@ def _add(reader: Sentences, sentence: Any, number: int) -> None:
 def _texts(sentences: Iterable[Any]) -> Iterator[str]:
     for number, sentence in enumerate(sentences, 1):
         if not isinstance(sentence, str):
-            raise CorpusError(f"sentence {number:,} is {type(sentence).__name__}; a tokenizer takes texts (str)")
+            raise CorpusError(
+                f"sentence {number:,} is {type(sentence).__name__}; with a tokenizer it must be a text (str)"
+            )
         yield sentence
 
 
@@ -225,7 +227,7 @@ def _lines(files: list[str]) -> Iterator[str]:
 
 
 def _texts_of_tokens(tokenizer: Tokenizer, counts: NDArray[np.int64]) -> list[str]:
-    """Return each token as text; those that do not occur are empty, and bytes that are not UTF-8 are shown as hex."""
+    """Return each token as text; tokens that do not occur are empty, and bytes that are not UTF-8 are hexadecimal."""
     texts: dict[str, None] = {}
     words = [""] * len(counts)
     for id_ in np.flatnonzero(counts).tolist():

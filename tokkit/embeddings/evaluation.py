@@ -1,4 +1,4 @@
-"""Analogies and judged pairs: how well vectors agree with files of questions."""
+"""Evaluates vectors on files of analogies and of word pairs with similarity judgements."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from tokkit.errors import FormatError
 from tokkit.formats import files
 
 TOP = 5
-"""Neighbours among which the answer is the first that is no word of the question, as gensim looks at them."""
+"""Number of neighbours searched for the first one that is not a word of the question, as in gensim."""
 TOGETHER = 256
-"""Questions that are searched for at once."""
+"""Number of questions searched at once."""
 Four = tuple[str, str, str, str]
 
 
 @dataclass
 class Section:
-    """The analogies of a section of a file, a is to b as c is to the fourth: answered rightly or not."""
+    """The analogies of a section of a file, a is to b as c is to d: answered correctly or not."""
 
     section: str
     correct: list[Four] = field(default_factory=list)
@@ -33,14 +33,14 @@ class Section:
 
     @property
     def score(self) -> float:
-        """The share of right answers, 0 if there is none."""
+        """The share of correct answers; 0 without any analogies."""
         n = len(self.correct) + len(self.incorrect)
         return len(self.correct) / n if n else 0.0
 
 
 @dataclass
 class Analogies:
-    """The result of a file of analogies: its sections, and the lines that were left out."""
+    """The result of a file of analogies: its sections, and the skipped lines."""
 
     sections: list[Section]
     n_unknown: int = 0
@@ -48,14 +48,14 @@ class Analogies:
 
     @property
     def total(self) -> Section:
-        """All sections as one."""
+        """All sections joined into one."""
         correct = [four for section in self.sections for four in section.correct]
         return Section("Total accuracy", correct, [four for section in self.sections for four in section.incorrect])
 
 
 @dataclass
 class Pairs:
-    """The result of a file of judged pairs: correlations, the share of unknown ones, and lines left out."""
+    """The result of a file of word pairs: correlations, the share of unknown pairs, and the skipped lines."""
 
     pearson: Correlation
     spearman: Correlation
@@ -75,7 +75,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
 
 
 def _rows(words: Neighbours, restrict_vocab: int | None, case_insensitive: bool) -> dict[str, int]:
-    """Return key → row of the keys that count; of those that differ in case, the first row."""
+    """Return key → row of the searched keys; of keys that differ only in case, the first row."""
     keys = [str(key) for key in words.index_to_key[:restrict_vocab]]
     found: dict[str, int] = {}
     for i, key in enumerate(keys):
@@ -100,7 +100,7 @@ def analogies(
             result.sections.append(Section(line.lstrip(": ").strip()))
             continue
         if not result.sections:
-            raise FormatError(f'{files.show(path)}: line {number}: a section must come first, a line ": its name"')
+            raise FormatError(f'{files.show(path)}: line {number}: a section must come first, a line ": NAME"')
         given = line.upper().split() if case_insensitive else line.split()
         if len(given) != 4:
             result.n_invalid += 1
@@ -120,7 +120,7 @@ def analogies(
         right = False
         if all(word in rows for word in four):
             keys = (fold(str(words.index_to_key[row])) for row in next(found))
-            # Another case of a word of the question is the same word.
+            # A word of the question in another case is the same word.
             right = next((key for key in keys if key not in four[:3]), None) == four[3]
         (section.correct if right else section.incorrect).append(four)
     return result
@@ -152,7 +152,7 @@ def pairs(
     case_insensitive: bool = True,
     dummy4unknown: bool = False,
 ) -> Pairs:
-    """Compare cosines with the judgements of a file: see `KeyedVectors.evaluate_word_pairs`."""
+    """Correlate cosines with the judgements in a file: see `KeyedVectors.evaluate_word_pairs`."""
     rows = _rows(words, restrict_vocab, case_insensitive)
     judged: list[float] = []
     cosines: list[float] = []
@@ -175,7 +175,8 @@ def pairs(
         cosines.append(float(words.similarity(words.index_to_key[a], words.index_to_key[b])))
     if not judged:
         raise FormatError(
-            f"{files.show(path)}: no pair of known words; a line is two words and a number, separated by {delimiter!r}"
+            f"{files.show(path)}: no pair of known words; a line must be two words and a number, separated by "
+            f"{delimiter!r}"
         )
     n = len(judged) if dummy4unknown else len(judged) + unknown
     return Pairs(pearson(judged, cosines), spearman(judged, cosines), unknown / n * 100, len(judged), unknown, invalid)
@@ -190,6 +191,6 @@ def _number(text: str) -> float | None:
 
 
 def shape(result: Analogies) -> tuple[float, list[dict[str, Any]]]:
-    """Return what gensim returns: the score of all, and each section as a dict, the last of all of them."""
+    """Return gensim's result: the total score, and each section as a dict, with the total as the last one."""
     total = result.total
     return total.score, [vars(section) for section in (*result.sections, total)]

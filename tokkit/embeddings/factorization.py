@@ -1,4 +1,4 @@
-"""Dense vectors from sparse counts: truncated SVD, and latent semantic analysis (LSA) by it."""
+"""Dense vectors from sparse counts: truncated SVD, and latent semantic analysis (LSA)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tokkit.nn.checks import as_float, as_int
 
 METHODS = ("randomized", "arpack")
 OVERSAMPLING = 10
-"""Dimensions beyond those wanted, which Halko et al. advise."""
+"""Oversampling: additional dimensions, as recommended by Halko et al."""
 
 
 class TruncatedSVD(NamedTuple):
-    """The matrix is about (u · s) @ vt: u (rows, k) and vt (k, columns) have orthonormal columns and rows, s falls."""
+    """An approximation (u · s) @ vt of a matrix: u (rows, k) and vt (k, columns) are orthonormal, s is descending."""
 
     u: NDArray[np.float32]
     s: NDArray[np.float32]
@@ -30,9 +30,10 @@ def truncated_svd(
 ) -> TruncatedSVD:
     """Return the k largest singular values of a matrix and their vectors.
 
-    "randomized" is the method of Halko, Martinsson and Tropp (2011) with `iterations` power iterations, in float32: the
-    more, the closer where singular values fall slowly. "arpack" is exact and slower, and needs scipy. Of each column of
-    u the entry with the largest absolute value is positive. OptionError if k is too large for the matrix.
+    "randomized" is the method of Halko, Martinsson and Tropp (2011) with `iterations` power iterations, in float32;
+    more iterations are more accurate if singular values decay slowly. "arpack" is exact and slower, and needs scipy.
+    Signs are chosen so that the largest absolute value of each column of u is positive. OptionError if k is too large
+    for the matrix.
     """
     if method not in METHODS:
         raise OptionError(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
@@ -61,11 +62,11 @@ def lsa(
     iterations: int = 4,
     seed: int = 0,
 ) -> KeyedVectors:
-    """Return vectors of the words that name the rows of a matrix, or its columns: u · s^power, or v · s^power.
+    """Return vectors for the named rows of a matrix, u · s^power, or for its named columns, v · s^power.
 
-    Of a PPMI matrix the rows are words, of TF-IDF the columns are. `power` 1 keeps the distances of the matrix; 0.5 and
-    0 often give better neighbours (Levy, Goldberg and Dagan 2015). The other options are those of `truncated_svd`.
-    OptionError if rows or columns have no names.
+    In a PPMI matrix the rows are words, in a TF-IDF matrix the columns. `power` 1 keeps the distances of the matrix;
+    0.5 and 0 often give better neighbours (Levy, Goldberg and Dagan 2015). The other options are those of
+    `truncated_svd`. OptionError if rows or columns have no names.
     """
     if of not in ("rows", "columns"):
         raise OptionError(f"of is {of!r}; it must be rows or columns")

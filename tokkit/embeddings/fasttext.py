@@ -33,7 +33,7 @@ Files = StrPath | Sequence[StrPath]
 
 @dataclass(frozen=True)
 class FastTextOptions(Word2VecOptions):
-    """What determines a model, apart from its corpus; names and defaults are those of gensim 4."""
+    """The options of a model; names and defaults are those of gensim 4."""
 
     min_n: int = 3
     max_n: int = 6
@@ -48,12 +48,12 @@ class FastTextOptions(Word2VecOptions):
 
 
 class FastText:
-    """A model of vectors of words and n-grams (`wv`), and what is needed to train it further.
+    """A fastText model: vectors of words and n-grams (`wv`), and the state for further training.
 
-    Names and defaults are gensim's. A vector of a word is the mean of the row of the word and those of its n-grams of
-    characters, from `min_n` to `max_n` of them with "<" before the word and ">" after it; `bucket` rows are shared by
-    the hashes of n-grams. With a `tokenizer` the tokens of a word take the place of n-grams. Sentences are lists of
-    words, texts, or a file, as for Word2Vec, and so are `workers` and `seed`.
+    Names and defaults are those of gensim. The vector of a word is the mean of the row of the word and the rows of its
+    character n-grams, from `min_n` to `max_n` characters, with "<" before the word and ">" after it; n-grams are hashed
+    to `bucket` rows. With a `tokenizer` the tokens of a word replace n-grams. Sentences (lists of words, texts, or a
+    file), `workers` and `seed` are as in Word2Vec.
 
     >>> texts = ["the king rules the land", "the queen rules the land", "a cat sleeps", "a dog sleeps"] * 20
     >>> model = FastText(texts, vector_size=16, window=2, min_count=1, bucket=1000, workers=1)
@@ -90,7 +90,7 @@ class FastText:
         progress: Callable[[TrainingProgress], Any] | None = None,
         cache: StrPath | None = None,
     ) -> None:
-        """Make a model, and train it if there are sentences; `cache` keeps their ids (see `TrainingIds.of`)."""
+        """Create a model, and train it if sentences are given; `cache` stores their ids (see `TrainingIds.of`)."""
         given = locals()
         names = [name for name in FastTextOptions.__dataclass_fields__ if name in given]
         self.options = FastTextOptions(**{name: given[name] for name in names})
@@ -100,7 +100,7 @@ class FastText:
         self.epochs_trained = 0
         self.schedule: Schedule | None = None
         self.nodes: NDArray[np.float32] | None = None
-        """(words, d): of inner nodes, where hs=1 is trained beside negative samples; a .bin has no place for them."""
+        """(words, d): of inner nodes, if hs=1 is combined with negative sampling; a .bin file cannot store them."""
         if sentences is None and corpus_file is None:
             return
         with contextlib.ExitStack() as stack:
@@ -119,7 +119,7 @@ class FastText:
             self.train(ids, callbacks=callbacks, progress=progress)
 
     def build_vocab(self, corpus_iterable: Sentences | None = None, corpus_file: Files | None = None) -> None:
-        """Choose the words, and initialize rows: uniform in ±1 / vector_size, and those of targets 0."""
+        """Choose the words, and initialize the rows: uniform in ±1 / vector_size, and 0 for targets."""
         options = self.options
         if not isinstance(corpus_iterable, TrainingIds):
             with TrainingIds.of(
@@ -132,11 +132,11 @@ class FastText:
         vocabulary = corpus_iterable.vocabulary
         if len(vocabulary) < 2:
             raise CorpusError(
-                f"the vocabulary has one word, {vocabulary.words[0]!r}; there must be two or more to learn from"
+                f"the vocabulary has one word, {vocabulary.words[0]!r}; training needs at least two words"
             )
         order = np.argsort(-vocabulary.counts, kind="stable")
         if not np.array_equal(order, np.arange(len(order))):
-            raise OptionError("the words are not in the order of falling counts, in which fastText's files have them")
+            raise OptionError("the words must be in descending order of counts, as in fastText's files")
         if self.tokenizer is not None:
             bucket = self.tokenizer.n_ids
         else:
@@ -172,7 +172,7 @@ class FastText:
         self.epochs_trained, self.schedule = 0, None
 
     def take(self, data: FastTextData) -> None:
-        """Take words and rows, which are trained in place."""
+        """Set the words and rows, which are trained in place."""
         words, counts = data.words[: data.n_words], data.counts[: data.n_words]
         subwords: Subwords = CharacterNgrams(data.args, words, data.row_of_bucket)
         if self.tokenizer is not None:
@@ -202,9 +202,9 @@ class FastText:
     ) -> None:
         """Train for some epochs, while the learning rate falls from `start_alpha` to `end_alpha`.
 
-        `callbacks` are gensim's: on_epoch_end(model) and so on. The total numbers are gensim's, and are not needed.
-        What Ctrl-C interrupts is taken up by `resume=True` with the same sentences, after `save_checkpoint` and
-        `load_checkpoint` too; with one thread the vectors are those of a training without a break.
+        `callbacks` are gensim's: on_epoch_end(model) and so on. The total numbers exist for compatibility with gensim,
+        and are not needed. `resume=True` with the same sentences continues a training interrupted by Ctrl-C, also after
+        `save_checkpoint` and `load_checkpoint`; with one thread the vectors are the same as without the interruption.
         """
         if self.data is None or self.wv is None:
             raise OptionError("there is no vocabulary yet; call build_vocab before train")
@@ -222,7 +222,7 @@ class FastText:
                 )
         ids = corpus_iterable
         if ids.vocabulary.words != vocabulary.words:
-            raise OptionError("the ids are those of another vocabulary")
+            raise OptionError("the ids belong to another vocabulary")
         if not resume:
             options = self.options
             chosen = replace(
@@ -233,7 +233,7 @@ class FastText:
             )
             self.schedule = Schedule(chosen.epochs, chosen.alpha, chosen.min_alpha, self.epochs_trained, True)
         elif self.schedule is None:
-            raise OptionError("resume=True, and no training was interrupted")
+            raise OptionError("resume is True, but no training was interrupted")
         schedule, training = self.schedule, self._training(ids, self.data, vocabulary)
         listeners = tuple(callbacks)
         _call(listeners, "on_train_begin", self)
@@ -254,7 +254,7 @@ class FastText:
 
     @property
     def mean_loss(self) -> float:
-        """Mean of -log of the probabilities over the last epoch, for each pair (CBOW: word); NaN before training."""
+        """The mean of -log of the probabilities over the last epoch, per pair (CBOW: word); NaN before training."""
         schedule = self.schedule
         return schedule.epoch_loss / schedule.epoch_words if schedule and schedule.epoch_words else float("nan")
 
@@ -264,7 +264,7 @@ class FastText:
         return Vocabulary(words, data.counts[: data.n_words])
 
     def fits(self, ids: TrainingIds) -> bool:
-        """Tell whether ids are those of the words, with the counts, that the model was made from."""
+        """Return whether ids belong to the words and counts of the model."""
         if self.data is None:
             return False
         mine = self._vocabulary(self.data)
@@ -300,15 +300,16 @@ class FastText:
         if self.data is None:
             raise OptionError("there is no vocabulary yet; call build_vocab before save")
         if self.tokenizer is not None:
-            raise OptionError("a .bin file has n-grams of characters, not tokens; save `wv` (KeyedVectors) instead")
+            raise OptionError("a .bin file stores character n-grams, not tokens; save `wv` (KeyedVectors) instead")
         if self.nodes is not None:
             raise OptionError(
-                "a .bin file has one objective, this model hs and negative samples; save `wv`, or save_checkpoint"
+                "a .bin file stores one objective, but this model has hs and negative samples; save `wv`, or use "
+                "save_checkpoint"
             )
         fasttext_file.write(self.data, path)
 
     def save_checkpoint(self, path: StrPath) -> None:
-        """Write the model and where an interrupted training stands to a safetensors file; a .bin has no such place."""
+        """Write the model and the state of an interrupted training to a safetensors file (not a .bin)."""
         fasttext_checkpoint.save(self, path)
 
     @classmethod
@@ -320,11 +321,11 @@ class FastText:
 
     @classmethod
     def load(cls, path: StrPath, *, workers: int | None = None) -> FastText:
-        """Read a .bin file of skip-gram or CBOW, which can be trained further; FormatError for another one."""
+        """Read a .bin file of skip-gram or CBOW, for further training; FormatError for another file."""
         data = fasttext_file.read(path)
         args = data.args
         if args.model == "supervised":
-            raise FormatError(f"{path}: it is a classifier; TextClassifier.load reads it")
+            raise FormatError(f"{path}: this is a classifier; load it with TextClassifier.load")
         hashed = args.bucket > 0 and args.max_n > 0
         model = cls(
             vector_size=args.dim,
@@ -354,15 +355,15 @@ def load_facebook_model(path: StrPath) -> FastText:
 
 
 def load_facebook_vectors(path: StrPath) -> FastTextKeyedVectors:
-    """Return the vectors of a .bin file alone, under gensim's name."""
+    """Return only the vectors of a .bin file, under gensim's name."""
     wv = FastText.load(path).wv
     if wv is None:
-        raise FormatError(f"{path}: it has no words")
+        raise FormatError(f"{path}: the file has no words")
     return wv
 
 
 def _gains(ends: Ends, rows: Rows) -> NDArray[np.float32]:
-    """Return what the mean of each word's rows gains where each of them gains 1 as often as it occurs there."""
+    """Return the change of each word's mean if each of its rows increases by 1 for each occurrence in it."""
     sizes = np.diff(ends, prepend=0)
     words = np.repeat(np.arange(len(ends)), sizes)
     pairs, counts = np.unique(words * (int(rows.max()) + 1) + rows, return_counts=True)

@@ -1,4 +1,4 @@
-"""Files of fastText trainings that were interrupted: rows, words and the state, without pickle."""
+"""Files of interrupted fastText trainings: rows, words and the state, without pickle."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _KEY = "tokkit.fasttext"
 
 
 def save(model: FastText, path: str | os.PathLike[str]) -> None:
-    """Write a model, all of it or nothing."""
+    """Write a model atomically."""
     data = model.data
     if data is None:
-        raise OptionError("there is no vocabulary yet, and nothing to save")
+        raise OptionError("there is no vocabulary yet; train the model before saving it")
     words = [word.decode("utf-8", "surrogateescape") for word in data.words]
     tensors: dict[str, Any] = {
         "input": data.input,
         "output": data.output,
         "counts": data.counts,
-        # A tensor, because the header of such files is bounded.
+        # Stored as a tensor, because the size of the header is limited.
         "words": np.frombuffer(json.dumps(words).encode(), dtype=np.uint8),
     }
     if data.row_of_bucket is not None:
@@ -72,11 +72,11 @@ def load(model: FastText, path: str | os.PathLike[str]) -> FastText:
         model.schedule = None if about["schedule"] is None else Schedule(**about["schedule"])
         model.nodes = np.array(tensors["nodes"].data, dtype=np.float32) if "nodes" in tensors else None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"{shown} is not a fastText training that tokkit saved: {error!r}") from None
+        raise FormatError(f"{shown} is not a fastText training saved by tokkit: {error!r}") from None
     _check(data, shown)
     both = bool(model.options.hs and model.options.negative)
     if both != (model.nodes is not None) or (model.nodes is not None and model.nodes.shape != data.output.shape):
-        raise FormatError(f"{shown}: nodes do not fit the options")
+        raise FormatError(f"{shown}: the inner nodes do not match the options")
     if of_tokens != (model.tokenizer is not None):
         kind = "tokens; give the tokenizer" if of_tokens else "n-grams of characters; leave the tokenizer out"
         raise OptionError(f"{shown} has rows of {kind}")
@@ -85,14 +85,14 @@ def load(model: FastText, path: str | os.PathLike[str]) -> FastText:
 
 
 def _check(data: FastTextData, shown: str) -> None:
-    """Raise FormatError for arrays that do not fit one another: kernels trust them."""
+    """Raise FormatError for inconsistent arrays, because kernels do not check them."""
     n, dim, left = len(data.words), data.args.dim, data.row_of_bucket
     rows = data.args.bucket if left is None else max(data.input.shape[0] - n, 1)
     wanted = {"counts": (n,), "input": (n + rows, dim), "output": (n, dim)}
     if left is not None:
         wanted["row_of_bucket"] = (data.args.bucket,)
         if left.min(initial=0) < 0 or left.max(initial=0) >= rows:
-            raise FormatError(f"{shown}: row_of_bucket has rows that are not there")
+            raise FormatError(f"{shown}: row_of_bucket contains rows that do not exist")
     for name, shape in wanted.items():
         if getattr(data, name).shape != shape:
             raise FormatError(f"{shown}: {name} has the shape {getattr(data, name).shape}, not {shape}")

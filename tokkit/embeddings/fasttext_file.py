@@ -22,19 +22,19 @@ MAGIC, VERSION = 793712314, 12
 LOSSES = {1: "hs", 2: "ns", 3: "softmax", 4: "ova"}
 MODELS = {1: "cbow", 2: "skipgram", 3: "supervised"}
 MAX_NGRAM = 255
-"""Characters, or words, of an n-gram."""
+"""The maximum characters, or words, of an n-gram."""
 _ARGS = struct.Struct("<12id")
 _COUNTS = struct.Struct("<3i2q")
 _ENTRY = struct.Struct("<qb")
 END_OF_LINE = b"</s>"
 _ROWS_AT_ONCE = 1 << 14
 _MAX_PRUNED_BUCKET = 1 << 24
-"""Of a pruned model: a file says nothing of buckets that are left out, and a table of all takes 4 bytes for each."""
+"""The maximum buckets of a pruned model: the file does not list dropped buckets, and a table takes 4 bytes for each."""
 
 
 @dataclass(frozen=True)
 class FastTextArgs:
-    """The options that a file records."""
+    """The options stored in a file."""
 
     dim: int = 100
     ws: int = 5
@@ -53,7 +53,7 @@ class FastTextArgs:
 
 @dataclass(eq=False)
 class FastTextData:
-    """What a file holds: words, then labels, each in the order of falling counts, and two matrices."""
+    """The contents of a file: words, then labels, each in descending order of counts, and two matrices."""
 
     args: FastTextArgs
     words: list[bytes]
@@ -62,14 +62,16 @@ class FastTextData:
     n_words: int
     n_tokens: int
     input: NDArray[np.float32] | QuantizedMatrix
-    """(words + buckets, dim): rows of words, then those that n-grams share."""
+    """(words + buckets, dim): rows of words, then rows of n-gram buckets."""
     output: NDArray[np.float32] | QuantizedMatrix
     """(words, or labels of a classifier, dim)"""
     pruned: NDArray[np.int32] | None = None
-    """(n, 2): buckets that are left, and their rows after those of the words."""
+    """(n, 2): the remaining buckets, and their rows after those of the words."""
     row_of_bucket: NDArray[np.int32] | None = None
-    """(bucket,): in memory, where `input` has only rows that are used, the row of each bucket after those of the words:
-    the last row, of zeros, stands for the others. None: each bucket has its own."""
+    """(bucket,): if `input` has only the used rows, the row of each bucket after those of the words.
+
+    Unused buckets share the last row, which is zero. None: each bucket has its own row.
+    """
 
     @property
     def n_labels(self) -> int:
@@ -77,7 +79,7 @@ class FastTextData:
         return len(self.words) - self.n_words
 
     def whole(self) -> FastTextData:
-        """Return the model with a row for each bucket, as files have it."""
+        """Return the model with a row for each bucket, as in files."""
         if self.row_of_bucket is None or isinstance(self.input, QuantizedMatrix):
             return self
         buckets = self.input[self.n_words + self.row_of_bucket]
@@ -85,7 +87,7 @@ class FastTextData:
 
 
 def read(path: StrPath) -> FastTextData:
-    """Read a .bin or .ftz file; FormatError says what is wrong with it and where."""
+    """Read a .bin or .ftz file; FormatError names the problem and its position."""
     name = os.fspath(path)
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -96,7 +98,7 @@ def read(path: StrPath) -> FastTextData:
 
 
 class _Reader:
-    """Reads what follows, and allocates nothing for which the file has no bytes."""
+    """Reads a file, and checks sizes before it allocates memory."""
 
     def __init__(self, name: str, mapped: mmap.mmap, size: int) -> None:
         self.name, self.mapped, self.size, self.at = name, mapped, size, 0
@@ -105,10 +107,10 @@ class _Reader:
         raise FormatError(f"{self.name}: {what}")
 
     def want(self, n: int, what: str) -> int:
-        """Return where n bytes begin, and go past them."""
+        """Skip n bytes, and return their start."""
         start = self.at
         if n < 0 or n > self.size - start:
-            self.wrong(f"{what} claims {n:,} bytes at byte {start:,}, and the file has {self.size - start:,} left")
+            self.wrong(f"{what} needs {n:,} bytes at byte {start:,}, but the file has only {self.size - start:,} left")
         self.at += n
         return start
 
@@ -125,7 +127,7 @@ class _Reader:
         args = self.args()
         size, n_words, n_labels, n_tokens, n_pruned = self.unpack(_COUNTS, "the dictionary")
         if min(size, n_words, n_labels, n_tokens) < 0 or n_words + n_labels != size:
-            self.wrong(f"the dictionary has {size:,} entries, and claims {n_words:,} words and {n_labels:,} labels")
+            self.wrong(f"the dictionary has {size:,} entries, but {n_words:,} words and {n_labels:,} labels")
         words, counts = self.entries(size, n_words)
         pruned = None
         if n_pruned >= 0:
@@ -137,7 +139,7 @@ class _Reader:
             self.quantized("the output matrix") if quantized and quantized_output else self.dense("the output matrix")
         )
         if self.at != self.size:
-            self.wrong(f"{self.size - self.at:,} bytes follow the output matrix, where the file must end")
+            self.wrong(f"{self.size - self.at:,} bytes follow the output matrix; the file must end there")
         data = FastTextData(args, words, counts, n_words, n_tokens, input_, output, pruned)
         self.check(data)
         return data
@@ -146,18 +148,18 @@ class _Reader:
         magic, version = self.unpack("<2i", "the header")
         if magic != MAGIC:
             self.wrong(
-                f"it is not a model of fastText: it begins with {magic & 0xFFFFFFFF:#010x}, not {MAGIC:#010x} "
+                f"this is not a fastText model: it begins with {magic & 0xFFFFFFFF:#010x}, not {MAGIC:#010x} "
                 "(KeyedVectors.load and `tokkit wordvec query` read files of vectors)"
             )
         if version not in (11, VERSION):
-            self.wrong(f"its format has version {version}; this reads 11 and {VERSION}")
+            self.wrong(f"its format has version {version}; it must be 11 or {VERSION}")
         dim, ws, epoch, min_count, neg, word_ngrams, loss, model, bucket, min_n, max_n, each, t = self.unpack(
             _ARGS, "the options"
         )
         if loss not in LOSSES or model not in MODELS:
             self.wrong(f"loss is {loss} and model {model}; they must be of {list(LOSSES)} and {list(MODELS)}")
         if model == 3 and version == 11:
-            max_n = 0  # such classifiers have no n-grams of characters, whatever the file says
+            max_n = 0  # these classifiers never use character n-grams
         for key, value, least, greatest in (
             ("dim", dim, 1, 1 << 30),
             ("wordNgrams", word_ngrams, 0, MAX_NGRAM),
@@ -173,7 +175,7 @@ class _Reader:
 
     def entries(self, size: int, n_words: int) -> tuple[list[bytes], NDArray[np.int64]]:
         if size > (self.size - self.at) // (_ENTRY.size + 1):
-            self.wrong(f"the dictionary claims {size:,} entries, for which the file is too short")
+            self.wrong(f"the dictionary has {size:,} entries, but the file is too short for them")
         words, counts = [], np.empty(size, dtype=np.int64)
         for i in range(size):
             stop = self.mapped.find(b"\0", self.at)
@@ -184,12 +186,12 @@ class _Reader:
             if kind != (i >= n_words) or not word or count < 0:
                 self.wrong(
                     f"entry {i:,} of the dictionary ({word!r}) has type {kind} and count {count}; the first "
-                    f"{n_words:,} must be words (0) and the rest labels (1), neither empty nor counted below 0"
+                    f"{n_words:,} must be words (0) and the rest labels (1), not empty, and with a count of at least 0"
                 )
             words.append(word)
             counts[i] = count
         if len(set(words)) != size:
-            self.wrong("the dictionary has a word twice")
+            self.wrong("the dictionary contains a word twice")
         return words, counts
 
     def flag(self, what: str) -> bool:
@@ -242,17 +244,19 @@ class _Reader:
         if data.output.shape[0] != outputs:
             self.wrong(f"the output matrix has {data.output.shape[0]:,} rows for {outputs:,} words or labels")
         if not outputs:
-            self.wrong("it has no labels" if args.model == "supervised" else "it has no words")
+            self.wrong("the file has no labels" if args.model == "supervised" else "the file has no words")
         if data.pruned is not None and args.bucket > _MAX_PRUNED_BUCKET:
-            self.wrong(f"bucket is {args.bucket:,}; of a pruned model it must be at most {_MAX_PRUNED_BUCKET:,}")
+            self.wrong(f"bucket is {args.bucket:,}; in a pruned model it must be at most {_MAX_PRUNED_BUCKET:,}")
         if data.pruned is not None and len(data.pruned):
             greatest = (args.bucket, data.input.shape[0] - data.n_words)
             if data.pruned.min() < 0 or (data.pruned.max(axis=0) >= greatest).any():
-                self.wrong("the list of pruned n-grams names a bucket, or a row of the input matrix, that is not there")
+                self.wrong(
+                    "the list of pruned n-grams names a bucket, or a row of the input matrix, that does not exist"
+                )
 
 
 def write(data: FastTextData, path: StrPath) -> None:
-    """Write a file that fastText reads; the file appears when it is whole."""
+    """Write a file for fastText, atomically."""
     target = os.path.realpath(path)
     with temporary_files.beside(target) as aside:
         with open(aside, "xb") as file:
@@ -270,7 +274,7 @@ def _write(data: FastTextData, file: BinaryIO) -> None:
     file.write(_COUNTS.pack(len(data.words), data.n_words, data.n_labels, data.n_tokens, n_pruned))
     for i, (word, count) in enumerate(zip(data.words, data.counts.tolist(), strict=True)):
         if b"\0" in word:
-            raise OptionError(f"the word {word!r} has a NUL, which ends words in this format")
+            raise OptionError(f"the word {word!r} contains a NUL, which ends words in this format")
         file.write(word + b"\0" + _ENTRY.pack(count, i >= data.n_words))
     if data.pruned is not None:
         file.write(data.pruned.astype("<i4").tobytes())

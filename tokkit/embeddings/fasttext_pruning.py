@@ -1,4 +1,4 @@
-"""Makes classifiers small: keeps the longest rows, and quantizes them."""
+"""Compresses classifiers: keeps the longest rows, and quantizes them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pruned_and_quantized(
     seed: int,
     retrain: Callable[[FastTextData], FastTextData] | None,
 ) -> FastTextData:
-    """Return the model with quantized rows; of more than `cutoff` rows (0: all) only the longest."""
+    """Return the model with quantized rows, pruned to the `cutoff` longest ones (0: all)."""
     if isinstance(cutoff, bool) or not isinstance(cutoff, int) or cutoff < 0:
         raise OptionError(f"cutoff is {cutoff!r}; it must be an int of at least 1, or 0 to keep all rows")
     if isinstance(group, bool) or not isinstance(group, int) or group < 1:
@@ -38,7 +38,7 @@ def pruned_and_quantized(
 
 
 def pruned(data: FastTextData, cutoff: int) -> FastTextData:
-    """Return the model with the `cutoff` longest rows of words and n-grams; the end of a line stays."""
+    """Return the model with the `cutoff` longest rows of words and n-grams; the end-of-line row is kept."""
     matrix = _floats(data.input)
     lengths = np.linalg.norm(matrix, axis=1)
     if END_OF_LINE in data.words[: data.n_words]:
@@ -59,5 +59,5 @@ def pruned(data: FastTextData, cutoff: int) -> FastTextData:
 
 def _floats(matrix: object) -> np.ndarray:
     if not isinstance(matrix, np.ndarray):
-        raise OptionError("the model is quantized already")
+        raise OptionError("the model is already quantized")
     return matrix

@@ -1,4 +1,4 @@
-"""The rows of the input matrix that stand for words and texts: words, and n-grams by their hashes."""
+"""Rows of the input matrix for words and texts: words, and n-grams by their hashes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROWS_AT_ONCE = 1 << 14
 
 
 def character_ngrams(word: str, min_n: int, max_n: int) -> list[str]:
-    """Return the n-grams of "<word>", in the order of their rows.
+    """Return the n-grams of "<word>" in the order of their rows.
 
     >>> character_ngrams("apple", 3, 3)
     ['<ap', 'app', 'ppl', 'ple', 'le>']
@@ -36,7 +36,7 @@ def character_ngrams(word: str, min_n: int, max_n: int) -> list[str]:
 class FastTextRows:
     """Finds the rows of words and texts for a model's dictionary.
 
-    `dropped` are words without rows of their own that training meets; they are numbered after the labels.
+    `dropped` are words of the training text without rows; they are numbered after the labels.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class FastTextRows:
             left = np.full(args.bucket, -1, dtype=np.int32)
             left[pruned[:, 0]] = pruned[:, 1]
         bucket = args.bucket if args.max_n or args.word_ngrams > 1 else 0
-        # As files number them, and as rows of the matrix in memory.
+        # Rows as numbered in files, and as rows of the matrix in memory.
         self._numbers, self._ngrams = (
             NgramRows(min_n=args.min_n, max_n=args.max_n, bucket=bucket, first=n_words, left=rows)
             for rows in (left, left if row_of_bucket is None else row_of_bucket)
@@ -66,7 +66,7 @@ class FastTextRows:
 
     @cached_property
     def lines(self) -> LineRows:
-        """What texts and lines of numbers are rows of."""
+        """The matrix of the rows."""
         words, prefix, dropped = self._given
         args, n_labels = self.args, len(words) - self.n_words
         named = [*words[: self.n_words], *[END_OF_LINE] * n_labels, *dropped]
@@ -86,26 +86,26 @@ class FastTextRows:
 
     @classmethod
     def of(cls, data: FastTextData, prefix: bytes) -> FastTextRows:
-        """Return those of a model."""
+        """Return the rows of a model."""
         return cls(
             data.args, data.words, data.n_words, prefix=prefix, pruned=data.pruned, row_of_bucket=data.row_of_bucket
         )
 
     def of_words(self, words: Sequence[bytes], *, own: bool) -> tuple[Ends, Rows]:
-        """Return the rows of words: n-grams, and before them, with `own`, the rows of the first n_words."""
+        """Return the rows of words: those of n-grams, preceded with `own` by the rows of the first n_words."""
         ends, rows = self._ngrams.of_words(
             [None if word == END_OF_LINE else word for word in words], n_own=self.n_words if own else 0
         )
         return np.frombuffer(ends, np.int64), np.frombuffer(rows, np.uint32)
 
     def of_word(self, word: bytes) -> Rows:
-        """Return the rows of one word: its own, if it is in the dictionary, and those of its n-grams."""
+        """Return the rows of one word: its own row, if it is in the dictionary, and those of its n-grams."""
         found = self.words.find(word)
         own = [found] if 0 <= found < self.n_words else []
         return np.concatenate([np.array(own, np.uint32), self.of_words([word], own=False)[1]])
 
     def numbers_of_word(self, word: bytes) -> Rows:
-        """Return `of_word` as the rows of a file, which has one for each bucket."""
+        """Return `of_word` as rows of a file, which has one row for each bucket."""
         found = self.words.find(word)
         own = [found] if 0 <= found < self.n_words else []
         ngrams = np.frombuffer(self._numbers.of_words([None if word == END_OF_LINE else word], n_own=0)[1], np.uint32)
@@ -118,7 +118,7 @@ class FastTextRows:
 
 
 def mean(matrix: NDArray[np.float32] | QuantizedMatrix, rows: Rows) -> NDArray[np.float32]:
-    """Return the mean of some rows, 0 of none."""
+    """Return the mean of some rows; zeros without rows."""
     made: NDArray[np.float32] = means(matrix, np.array([len(rows)], dtype=np.int64), rows)[0]
     return made
 
@@ -126,7 +126,7 @@ def mean(matrix: NDArray[np.float32] | QuantizedMatrix, rows: Rows) -> NDArray[n
 def means(
     matrix: NDArray[np.float32] | QuantizedMatrix, ends: Ends, rows: Rows, *, threads: int = 1
 ) -> NDArray[np.float32]:
-    """Return the mean of each group of rows, 0 for a group of none."""
+    """Return the mean of each group of rows; zeros for an empty group."""
     made = np.zeros((len(ends), matrix.shape[1]), dtype=np.float32)
     if isinstance(matrix, QuantizedMatrix):
         starts = np.concatenate([[0], ends[:-1]])

@@ -32,7 +32,7 @@ Prediction = tuple[tuple[str, ...], NDArray[np.float32]]
 
 
 class TextClassifier:
-    r"""A trained classifier; `train_supervised` makes one, and `load` reads those of fastText (.bin, .ftz).
+    r"""A trained text classifier; `train_supervised` trains one, and `load` reads fastText's .bin and .ftz files.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "lines.txt")
@@ -53,10 +53,10 @@ class TextClassifier:
 
     @classmethod
     def load(cls, path: StrPath, *, label: str = "__label__") -> TextClassifier:
-        """Read a .bin or .ftz file of a classifier; FormatError for another file, or one that is damaged."""
+        """Read a .bin or .ftz file of a classifier; FormatError for another or a damaged file."""
         data = fasttext_file.read(path)
         if data.args.model != "supervised":
-            raise FormatError(f"{path}: it has {data.args.model} vectors; a classifier is needed")
+            raise FormatError(f"{path}: the model is {data.args.model}; it must be a classifier")
         return cls(data, label=label)
 
     def save_model(self, path: StrPath) -> None:
@@ -65,17 +65,17 @@ class TextClassifier:
 
     @cached_property
     def labels(self) -> list[str]:
-        """The labels in the order of falling counts, with their prefix."""
+        """The labels in descending order of counts, with their prefix."""
         return [label.decode("utf-8", "replace") for label in self.data.words[self.data.n_words :]]
 
     @cached_property
     def words(self) -> list[str]:
-        """The words in the order of falling counts."""
+        """The words in descending order of counts."""
         return [word.decode("utf-8", "replace") for word in self.data.words[: self.data.n_words]]
 
     @property
     def dim(self) -> int:
-        """Floats of a vector."""
+        """The number of dimensions of a vector."""
         return self.data.args.dim
 
     @property
@@ -97,23 +97,23 @@ class TextClassifier:
         return (self.labels, self.data.counts[self.data.n_words :]) if include_freq else self.labels
 
     def get_dimension(self) -> int:
-        """Return how many floats a vector has."""
+        """Return the number of dimensions of a vector."""
         return self.dim
 
     def get_word_vector(self, word: str) -> NDArray[np.float32]:
-        """Return the mean of the rows of a word and its n-grams; 0 for a word that has none."""
+        """Return the mean of the rows of a word and its n-grams; zeros for a word without rows."""
         rows = self._rows.of_word(word.encode("utf-8", "surrogatepass"))
         return mean(self.data.input, rows)
 
     def get_subwords(self, word: str) -> tuple[list[str], NDArray[np.uint32]]:
-        """Return the word, if it is in the dictionary, and its n-grams; and their rows in a file."""
+        """Return the word, if it is in the dictionary, and its n-grams, with their rows in a file."""
         args = self.data.args
         own = [word] if word in self.words else []
         rows = self._rows.numbers_of_word(word.encode("utf-8", "surrogatepass"))
         return [*own, *character_ngrams(word, args.min_n, args.max_n)], rows
 
     def get_sentence_vector(self, text: str) -> NDArray[np.float32]:
-        """Return the mean of the rows of a text: what the classifier sees of it."""
+        """Return the mean of the rows of a text, the input of the classifier."""
         return mean(self.data.input, self._rows.of_texts([_line(text)])[1])
 
     def text_vectors(self, texts: Sequence[str], *, threads: int = 1) -> NDArray[np.float32]:
@@ -124,7 +124,7 @@ class TextClassifier:
     def probabilities(self, texts: Sequence[str], *, threads: int = 1) -> NDArray[np.float32]:
         """Return the probability of each label for each text, (n, labels), in the order of `labels`.
 
-        They sum to 1 with the losses softmax and hs; with ova and ns each label has a probability of its own.
+        They sum to 1 with the losses softmax and hs; with ova and ns each label has an independent probability.
         """
         return label_probabilities(
             self.text_vectors(texts, threads=threads), self._output, self.data.args.loss, self._paths
@@ -146,10 +146,10 @@ class TextClassifier:
         self, text: list[str], k: int = ..., threshold: float = ...
     ) -> tuple[list[tuple[str, ...]], list[NDArray[np.float32]]]: ...
     def predict(self, text: str | list[str], k: int = 1, threshold: float = 0.0) -> Any:
-        """Return the k most probable labels (k=-1: all) of at least the probability `threshold`, and how probable.
+        """Return the k most probable labels (k=-1: all) at or above `threshold`, and their probabilities.
 
-        A list of texts gives a list of each. A text is one line. fastText adds 1e-5 to each probability, and rounds
-        the scores of ova and ns to multiples of 1/32 before it makes probabilities of them; these are exact.
+        A list of texts gives a list for each. A text is one line. fastText itself adds 1e-5 to each probability, and
+        rounds the scores of ova and ns to multiples of 1/32 before the sigmoid; here they are exact.
         """
         if isinstance(text, str):
             return next(self._predictions([_line(text)], k, threshold))
@@ -163,7 +163,7 @@ class TextClassifier:
     def _best(
         self, texts: Sequence[bytes], k: int, threshold: float
     ) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield the numbers of the best labels of each text, and their probabilities."""
+        """Yield the indices of the best labels of each text, and their probabilities."""
         n = len(self.labels)
         if isinstance(k, bool) or not isinstance(k, int) or (k < 1 and k != -1):
             raise OptionError(f"k is {k!r}; it must be an int of at least 1, or -1 for all labels")
@@ -181,12 +181,12 @@ class TextClassifier:
                 yield order[:n_found].tolist(), found[:n_found]
 
     def test(self, path: StrPath, k: int = 1, threshold: float = 0.0) -> tuple[int, float, float]:
-        """Return how many lines of a file have known labels and words, and precision and recall at k for them."""
+        """Return the number of lines of a file with known labels and words, and their precision and recall at k."""
         n, correct, predicted, wanted = self._counts(path, k, threshold)
         return n, _ratio(correct.sum(), predicted.sum()), _ratio(correct.sum(), wanted.sum())
 
     def test_label(self, path: StrPath, k: int = 1, threshold: float = 0.0) -> dict[str, dict[str, float]]:
-        """Return precision, recall and f1score of each label over the lines of a file; NaN where there is none."""
+        """Return precision, recall and f1score of each label over the lines of a file; NaN if undefined."""
         _, correct, predicted, wanted = self._counts(path, k, threshold)
         return {
             label: {
@@ -198,7 +198,7 @@ class TextClassifier:
         }
 
     def _counts(self, path: StrPath, k: int, threshold: float) -> tuple[int, Any, Any, Any]:
-        """Return how many lines were tested, and of each label how often it was right, predicted and wanted."""
+        """Return the number of tested lines, and for each label how often it was correct, predicted and expected."""
         numbers = {label: i for i, label in enumerate(self.data.words[self.data.n_words :])}
         correct, predicted, wanted = (np.zeros(len(numbers), dtype=np.int64) for _ in range(3))
         n = 0
@@ -225,7 +225,7 @@ class TextClassifier:
         seed: int = 0,
         on_progress: OnProgress | None = None,
     ) -> None:
-        """Train on more lines; the words, labels and options of the model stay. OptionError for a quantized one."""
+        """Train on more lines with the same words, labels and options; OptionError for a quantized model."""
         args = replace(self.data.args, epoch=epoch)
         data = train(
             input, args, label=self.label, lr=lr, thread=thread, seed=seed, start=self.data, on_progress=on_progress
@@ -246,13 +246,13 @@ class TextClassifier:
         qnorm: bool = False,
         seed: int = 0,
     ) -> None:
-        """Make the model small: rows become a byte for each `dsub` columns, and the file a .ftz.
+        """Compress the model: rows are stored as one byte for each `dsub` columns, and the file becomes a .ftz.
 
-        `cutoff` keeps only so many rows, the longest, which `retrain` trains again on `input`; `qnorm` quantizes the
-        lengths of rows apart, and `qout` quantizes the labels' rows too.
+        `cutoff` keeps only this number of rows, the longest; `retrain` trains them again on `input`; `qnorm` quantizes
+        the lengths of rows separately, and `qout` quantizes the rows of labels too.
         """
         if self.is_quantized:
-            raise OptionError("the classifier is quantized already")
+            raise OptionError("the classifier is already quantized")
 
         def again(data: FastTextData) -> FastTextData:
             if input is None:
@@ -274,7 +274,9 @@ def _line(text: str) -> bytes:
     if not isinstance(text, str):
         raise CorpusError(f"a text is {type(text).__name__}; it must be str")
     if "\n" in text:
-        raise CorpusError(f"the text {text[:40]!r} has a line end; a text is one line (replace it by a space)")
+        raise CorpusError(
+            f"the text {text[:40]!r} contains a line end; a text must be one line (replace line ends by spaces)"
+        )
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -307,11 +309,11 @@ def train_supervised(
     pretrainedVectors: StrPath | KeyedVectors | None = None,
     on_progress: OnProgress | None = None,
 ) -> TextClassifier:
-    """Train a classifier on the lines of a file: words that begin with `label` are labels, and the others words.
+    """Train a classifier on the lines of a file; words that begin with `label` are labels.
 
-    The options are fastText's. With thread=1 a seed gives the same classifier, to the bit; more threads (None: one for
-    each CPU) write to the same rows without locks. `ws` and `t` are recorded in files, and used for nothing else here.
-    `pretrainedVectors` are vectors of words, or their .vec file, for the words that occur in `input`.
+    The options are those of fastText. With thread=1 a seed gives a bit-identical classifier; more threads (None: one
+    per CPU) update the same rows without locks. `ws` and `t` are only stored in files. `pretrainedVectors` are word
+    vectors, or their .vec file, for words that occur in `input`.
     """
     for name, value, least, most in (
         ("dim", dim, 1, None),

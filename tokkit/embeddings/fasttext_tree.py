@@ -1,4 +1,4 @@
-"""The binary tree of hierarchical softmax as fastText makes it: its files hold the rows of the nodes, not the tree."""
+"""The binary tree of hierarchical softmax, built as in fastText: files store the rows of its nodes, not the tree."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class TreePaths(NamedTuple):
-    """The way from each leaf to the root: entries ends[i - 1] to ends[i] are leaf i's."""
+    """The path from each leaf to the root; entries ends[i - 1] to ends[i] belong to leaf i."""
 
     ends: NDArray[np.int64]
     nodes: NDArray[np.uint32]
-    """Inner nodes, numbered from 0 in the order in which they were made: the last is the root."""
+    """Inner nodes, numbered from 0 in order of creation; the last one is the root."""
     turns: NDArray[np.uint8]
-    """1 where the way down goes to the second child."""
+    """1 where the path goes to the second child."""
 
 
 def tree_paths(counts: ArrayLike) -> TreePaths:
-    """Return the paths of the Huffman tree over leaves whose counts do not rise, as fastText builds it for its files.
+    """Return the paths of the Huffman tree over leaves with descending counts, built as in fastText.
 
-    Of a leaf and an inner node with equal counts the node is joined first.
+    Of a leaf and an inner node with equal counts the node is merged first.
 
     >>> paths = tree_paths([4, 2, 1])
     >>> paths.ends.tolist(), paths.nodes.tolist(), paths.turns.tolist()

@@ -1,4 +1,4 @@
-"""Vectors of words that are means of rows, so that words which training never saw have vectors too."""
+"""Word vectors that are means of subword rows, so that unknown words have vectors too."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class Subwords(Protocol):
-    """What words are made of: the rows after those of the words themselves."""
+    """The subwords of words; their rows follow those of the words."""
 
     def rows(self, words: Sequence[str], *, own: bool) -> tuple[Ends, Rows]:
-        """Return the rows of each word: with `own` its number, then those of its subwords."""
+        """Return the rows of each word: with `own` the row of the word, then those of its subwords."""
 
     def names(self, word: str) -> list[str]:
         """Return the subwords of a word, one for each row."""
 
 
 class CharacterNgrams:
-    """N-grams of characters, whose hashes are their rows."""
+    """Character n-grams; their hashes are their rows."""
 
     def __init__(
         self, args: FastTextArgs, words: Sequence[bytes], row_of_bucket: NDArray[np.int32] | None = None
@@ -48,7 +48,7 @@ class CharacterNgrams:
 
 
 class TokenSubwords:
-    """The tokens of a tokenizer, whose ids are their rows."""
+    """The tokens of a tokenizer; their ids are their rows."""
 
     def __init__(self, tokenizer: Tokenizer, n_words: int) -> None:
         self.tokenizer, self.n_words = tokenizer, n_words
@@ -71,11 +71,11 @@ class TokenSubwords:
 
 
 class FastTextKeyedVectors(KeyedVectors):
-    """Vectors of words, and by their subwords of any other text without white space."""
+    """Vectors of words, and of any other text without white space through its subwords."""
 
     subwords: Subwords
     matrix: NDArray[np.float32] | QuantizedMatrix
-    """(words + subwords, d): what vectors are means of."""
+    """(words + subwords, d): the rows whose means are the vectors."""
 
     @classmethod
     def of_rows(
@@ -87,14 +87,14 @@ class FastTextKeyedVectors(KeyedVectors):
         *,
         threads: int = 1,
     ) -> FastTextKeyedVectors:
-        """Return the vectors of words whose own rows are the first ones of `matrix`."""
+        """Return the vectors of words; their rows are the first ones of `matrix`."""
         made = cls.of(list(words), np.empty((len(words), matrix.shape[1]), dtype=np.float32), counts)
         made.matrix, made.subwords = matrix, subwords
         made.adjust_vectors(threads=threads)
         return made
 
     def adjust_vectors(self, *, threads: int = 1) -> None:
-        """Make the vectors of words anew from the rows, as after training."""
+        """Compute the vectors of words again from the rows, after training."""
         self.vectors = means(self.matrix, *self.subwords.rows(self.index_to_key, own=True), threads=threads)
         self.norms = None
 
@@ -105,7 +105,7 @@ class FastTextKeyedVectors(KeyedVectors):
 
     @property
     def vectors_ngrams(self) -> NDArray[np.float32]:
-        """(subwords, d): the rows of subwords, copied together; n-grams that no word has share one of zeros."""
+        """(subwords, d): a copy of the rows of subwords; n-grams that occur in no word share a row of zeros."""
         row_of_bucket = getattr(self.subwords, "row_of_bucket", None)
         return self._taken(slice(len(self), None) if row_of_bucket is None else len(self) + row_of_bucket)
 
@@ -116,11 +116,11 @@ class FastTextKeyedVectors(KeyedVectors):
         return taken
 
     def __contains__(self, key: object) -> bool:
-        """Tell whether a key has a vector: a word of the vocabulary, or one with subwords."""
+        """Return whether a key has a vector: a word of the vocabulary, or one with subwords."""
         return self.has_index_for(key) or (isinstance(key, str) and bool(self.subwords.names(key)))
 
     def get_vector(self, key: Key, norm: bool = False) -> NDArray[Any]:
-        """Return the vector of a word, and of another word the mean of its subwords' rows; KeyError for one without."""
+        """Return the vector of a word, or the mean of its subwords' rows; KeyError without subwords."""
         if not isinstance(key, str) or self.has_index_for(key):
             return super().get_vector(key, norm)
         _, rows = self.subwords.rows([key], own=False)
@@ -130,7 +130,7 @@ class FastTextKeyedVectors(KeyedVectors):
         return unit(found) if norm else found
 
     def get_sentence_vector(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return the mean of the vectors of words, each scaled to length 1; words without one are left out."""
+        """Return the mean of the vectors of words, each scaled to length 1; words without a vector are left out."""
         known = [word for word in words if word in self]
         if not known:
             return np.zeros(self.vector_size, dtype=np.float32)

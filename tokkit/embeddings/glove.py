@@ -1,4 +1,4 @@
-"""GloVe: vectors whose products approach the logarithms of co-occurrence counts."""
+"""GloVe: vectors whose dot products approximate the logarithms of co-occurrence counts."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 OPTIONS = ("vector_size", "window", "x_max", "alpha", "epochs", "learning_rate", "seed")
-"""What a file of a model has beside its vectors."""
+"""The options stored in a model file."""
 BLOCK_RECORDS = 1 << 18
-"""Records between two reports of progress; a tenth of a second or less."""
+"""Records between two progress reports; a tenth of a second or less."""
 
 
 class GloVe:
-    """Trains GloVe (Pennington, Socher and Manning 2014): `train` on counts, or at once from sentences.
+    """Trains GloVe (Pennington, Socher and Manning 2014): from sentences, or with `train` from counts.
 
-    The loss of a pair is f(x) (w · w̃ + b + b̃ − log x)², x its count and f(x) = min(1, (x / x_max)^alpha). Pairs are
-    shuffled once. Steps are those of AdaGrad as the authors' program takes them: `learning_rate` for vectors, 1 for
-    biases, sums of squares from 1, gradients cut to ±100. A word's vector is w + w̃.
+    The loss of a pair is f(x) (w · w̃ + b + b̃ − log x)², where x is its count and f(x) = min(1, (x / x_max)^alpha).
+    Pairs are shuffled once. The optimizer is AdaGrad as in the authors' program: `learning_rate` for vectors, 1 for
+    biases, sums of squares start at 1, gradients are clipped to ±100. The vector of a word is w + w̃.
 
-    Sentences are lists of words, or texts, or TrainingIds; `corpus_file` and `tokenizer` are TrainingIds' own. Threads
-    write to the same vectors without locks: one thread and one seed give the same vectors to the bit on one machine,
-    several threads do not. Pairs that take more than `max_memory` bytes are shuffled on disk. `on_epoch(epoch, loss)`
-    gets half the mean loss of each epoch.
+    Sentences are lists of words, or texts, or TrainingIds; `corpus_file` and `tokenizer` are as in TrainingIds. Threads
+    update the same vectors without locks: with one thread a seed gives bit-identical vectors on one machine, with
+    several it does not. Pairs of more than `max_memory` bytes are shuffled on disk. `on_epoch(epoch, loss)` gets half
+    the mean loss of each epoch.
 
     >>> model = GloVe(["the king and the queen", "the queen and the king"] * 3, min_count=1, vector_size=8, threads=1)
     >>> len(model.wv), model.losses[-1] < model.losses[0]
@@ -95,12 +95,12 @@ class GloVe:
 
     @property
     def losses(self) -> list[float]:
-        """Half the mean loss of each epoch so far."""
+        """Half the mean loss of each finished epoch."""
         return [] if self._state is None else self._state.losses
 
     @property
     def started(self) -> bool:
-        """Whether there are vectors, which `wv` returns and `save` writes."""
+        """Whether the model has been trained, so that `wv` and `save` work."""
         return self._state is not None
 
     def weight(self, counts: ArrayLike) -> NDArray[np.float64]:
@@ -112,11 +112,10 @@ class GloVe:
         return np.asarray(np.minimum(1.0, (np.asarray(counts, dtype=np.float64) / self.x_max) ** self.alpha))
 
     def train(self, corpus: TrainingIds | SparseMatrix, *, epochs: int | None = None) -> list[float]:
-        """Train on ids, or on counts whose rows and columns are named by the same words; return the loss of each epoch.
+        """Train on ids, or on counts with the same words as rows and columns; return the loss of each epoch.
 
-        Training goes on from the vectors of a training before, of the same words, also of one that an interrupt ended.
-        OptionError for counts that are not finite or negative, or if training diverges; CorpusError for fewer than two
-        words.
+        Training continues from the vectors of a previous training on the same words, also after an interrupt.
+        OptionError for negative or non-finite counts, or if training diverges; CorpusError for fewer than two words.
         """
         epochs = self.epochs if epochs is None else as_int("epochs", epochs, minimum=1)
         if isinstance(corpus, TrainingIds):
@@ -126,9 +125,10 @@ class GloVe:
             counts, state = corpus, self._begin(corpus)
         else:
             raise TypeError(
-                f"corpus is a {type(corpus).__name__}; it must be TrainingIds or counts; GloVe(sentences) takes others"
+                f"corpus is a {type(corpus).__name__}; it must be TrainingIds or counts; for sentences use "
+                "GloVe(sentences)"
             )
-        random = np.random.default_rng(self.seed)  # the same order each time: an interrupted epoch goes on
+        random = np.random.default_rng(self.seed)  # the same order each time, to continue an interrupted epoch
         begun = len(state.losses)
         with shuffled_records(self._records(counts), counts.nnz, self.max_memory, random) as records:
             while len(state.losses) < begun + epochs:
@@ -145,12 +145,12 @@ class GloVe:
         return state.losses[begun:]
 
     def save(self, path: StrPath) -> None:
-        """Write the model with what training needs to go on, as .safetensors; `wv` writes vectors alone."""
+        """Write the model with the state for further training as .safetensors; `wv.save` writes only vectors."""
         self._trained().save(path, {name: getattr(self, name) for name in OPTIONS})
 
     @classmethod
     def load(cls, path: StrPath, **running: Any) -> GloVe:
-        """Return a model that `save` wrote; `threads`, `max_memory`, `progress` and `on_epoch` may be given anew.
+        """Return a model written by `save`; `threads`, `max_memory`, `progress` and `on_epoch` can be set again.
 
         FormatError for another file.
         """
@@ -173,12 +173,12 @@ class GloVe:
         if words is None or words != counts.column_names:
             raise ShapeError("counts must have the same words as row_names and column_names (count_cooccurrence)")
         if len(words) < 2:
-            raise CorpusError(f"the vocabulary has {len(words)} word; GloVe needs two at least")
+            raise CorpusError(f"the vocabulary has {len(words)} word; GloVe needs at least two")
         check_counts(counts)
         if self._state is None:
             self._state = GloVeState.drawn(words, numbers, self.vector_size, self.seed)
         elif self._state.words != words:
-            raise OptionError("the words are not those of the training before; make another GloVe for them")
+            raise OptionError("the words differ from those of the previous training; create a new GloVe for them")
         return self._state
 
     def _records(self, counts: SparseMatrix) -> Iterator[NDArray[Any]]:
@@ -196,7 +196,7 @@ class GloVe:
             yield made[values > 0]
 
     def _finish_epoch(self, state: GloVeState, records: NDArray[Any], begun: int, epochs: int) -> None:
-        """Train on those of all records that the tally does not have, which are all unless there was an interrupt."""
+        """Train on the records not yet counted in the tally: all of them, except after an interrupt."""
         n, past = len(records), len(state.losses) * len(records)
         rates = state.rates(self.learning_rate)
         words, contexts = state.arrays

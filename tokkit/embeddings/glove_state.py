@@ -1,4 +1,4 @@
-"""What GloVe learns: vectors and biases with AdaGrad's sums of squares, and their file, without pickle."""
+"""The state of GloVe: vectors and biases with AdaGrad's sums of squares, and their file, without pickle."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tokkit.errors import FormatError
 from tokkit.formats.safetensors import read_safetensors, write_safetensors
 
 LANES, LINE = 16, 64
-"""Floats that half a state is filled up to, and bytes that states begin at (csrc/embed/glove.h)."""
+"""Half a state is padded to a multiple of this many floats; states are aligned to this many bytes (csrc/embed/glove.h).
+"""
 _KEY = "tokkit.glove"
 
 
@@ -22,7 +23,7 @@ _KEY = "tokkit.glove"
 class GloVeState:
     """`arrays` (2, n_words, 2, step): of words and of contexts, a row (d dimensions, bias, 1) and its sums of squares.
 
-    The row of a context has the 1 before the bias; `step` is d + 2 filled up to a multiple of 16.
+    The row of a context has the 1 before the bias; `step` is d + 2, padded to a multiple of 16.
     """
 
     words: tuple[str, ...]
@@ -31,11 +32,13 @@ class GloVeState:
     arrays: NDArray[np.float32]
     losses: list[float] = field(default_factory=list)
     tally: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
-    """Records in all epochs, sum of the losses of this one, records of an epoch: where an interrupted one goes on."""
+    """Records in all epochs, the sum of losses of this epoch, and records per epoch: the position of an interrupted
+    epoch.
+    """
 
     @classmethod
     def drawn(cls, words: tuple[str, ...], counts: NDArray[np.int64] | None, vector_size: int, seed: int) -> GloVeState:
-        """Return vectors and biases from ±1/2d, and sums of squares of 1."""
+        """Return vectors and biases, uniform in ±1/2d, and sums of squares of 1."""
         arrays = _aligned((2, len(words), 2, _step(vector_size)))
         arrays[:, :, 0], arrays[:, :, 1] = 0, 1
         drawn = np.random.default_rng(seed).random((2, len(words), vector_size + 1), dtype=np.float32)
@@ -51,15 +54,15 @@ class GloVeState:
         return np.asarray(self.arrays[0, :, 0, : self.vector_size] + self.arrays[1, :, 0, : self.vector_size])
 
     def rates(self, learning_rate: float) -> NDArray[np.float32]:
-        """Return the learning rate of each place of a row, of words and of contexts: 1 for biases, 0 for what stays."""
+        """Return the learning rate of each column, for words and for contexts: 1 for biases, 0 for constants."""
         made = np.zeros((2, self.arrays.shape[3]), np.float32)
         made[:, : self.vector_size] = learning_rate
         made[0, self.vector_size] = made[1, self.vector_size + 1] = 1
         return made
 
     def save(self, path: str | os.PathLike[str], options: dict[str, Any]) -> None:
-        """Write a file, all of it or nothing."""
-        # The words are a tensor, because the header of such files is bounded.
+        """Write a file atomically."""
+        # The words are a tensor, because the size of the header is limited.
         tensors: dict[str, Any] = {"states": self.arrays}
         tensors["words"] = np.frombuffer(json.dumps(self.words).encode(), dtype=np.uint8)
         if self.counts is not None:
@@ -69,7 +72,7 @@ class GloVeState:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> tuple[GloVeState, dict[str, Any]]:
-        """Return what `save` wrote, and the options; FormatError for another file."""
+        """Return the state written by `save`, and the options; FormatError for another file."""
         shown = os.fspath(path)
         tensors = read_safetensors(path)
         try:
@@ -81,7 +84,7 @@ class GloVeState:
             counts = np.array(tensors["counts"].data, dtype=np.int64) if "counts" in tensors else None
             found = tensors["states"]
         except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"{shown} is not a GloVe model that tokkit saved: {error!r}") from None
+            raise FormatError(f"{shown} is not a GloVe model saved by tokkit: {error!r}") from None
         shape = (2, len(words), 2, _step(size))
         if found.dtype != "F32" or found.shape != shape or (counts is not None and counts.shape != (len(words),)):
             raise FormatError(

@@ -1,4 +1,4 @@
-"""Arrays of unknown length: in memory up to a size, in temporary files without a name beyond it."""
+"""Arrays of unknown length: in memory up to a size, then in unnamed temporary files."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from numpy.typing import DTypeLike, NDArray
 
 @contextlib.contextmanager
 def disk_errors(what: str) -> Iterator[None]:
-    """Say of an OSError, such as that of a full disk, what was written and where."""
+    """Turn an OSError, such as a full disk, into one that names the data and the place."""
     try:
         yield
     except OSError as error:
         raise OSError(
             error.errno,
-            f"{what} cannot be written to a temporary file in {tempfile.gettempdir()}: {error.strerror} (TMPDIR names "
-            "another folder, and a larger max_memory needs less of it)",
+            f"{what} cannot be written to a temporary file in {tempfile.gettempdir()}: {error.strerror} (set TMPDIR "
+            "to another folder, or max_memory to more)",
         ) from None
 
 
 class GrowingArrays:
-    """Arrays that grow side by side.
+    """Several arrays that grow together.
 
-    Once they have more than `max_bytes`, they go to files that the system removes with the last array that looks at
-    them, however the process ends.
+    Above `max_bytes` they move to files that the system removes with the last array that uses them, however the process
+    ends.
     """
 
     def __init__(self, dtypes: Sequence[DTypeLike], max_bytes: int, what: str) -> None:
@@ -39,7 +39,7 @@ class GrowingArrays:
         self._length = 0
 
     def append(self, *arrays: NDArray[Any]) -> None:
-        """Add as many items to each array; OSError if they cannot be written."""
+        """Append the same number of items to each array; OSError if they cannot be written."""
         end = self._length + len(arrays[0])
         if not self._files and end * sum(array.itemsize for array in arrays) > self._max_bytes:
             self._spill()
@@ -62,7 +62,7 @@ class GrowingArrays:
         self._arrays = [np.empty(0, kept.dtype) for kept in self._arrays]
 
     def take(self) -> list[NDArray[Any]]:
-        """Return the arrays, which cannot grow any more; those in files are mapped."""
+        """Return the arrays, which cannot grow any more; those in files are memory-mapped."""
         if not self._files:
             for kept in self._arrays:
                 kept.resize(self._length, refcheck=False)
@@ -80,9 +80,9 @@ class GrowingArrays:
         return made
 
     def close(self) -> None:
-        """Remove the files; arrays that were taken keep theirs until they go."""
+        """Remove the files; returned arrays keep their files until they are freed."""
         for file in self._files:
-            with contextlib.suppress(OSError):  # what was not written is not needed
+            with contextlib.suppress(OSError):  # data not yet written is not needed
                 file.close()
 
     def __enter__(self) -> GrowingArrays:

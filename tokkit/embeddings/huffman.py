@@ -1,4 +1,4 @@
-"""Huffman's tree over the counts of words: the paths of hierarchical softmax."""
+"""The Huffman tree over the counts of words: the paths of hierarchical softmax."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 class Paths(NamedTuple):
     """The path of each word from the root: word i has the nodes and turns from ends[i - 1] up to ends[i].
 
-    There is an inner node less than words; the last one is the root. A turn is 0 or 1.
+    There is one inner node less than words; the last one is the root. A turn is 0 or 1.
     """
 
     ends: NDArray[np.int64]
@@ -20,7 +20,7 @@ class Paths(NamedTuple):
 
 
 def huffman_paths(counts: NDArray[np.int64]) -> Paths:
-    """Return the paths of words, of which there are two or more; frequent words have short ones.
+    """Return the paths of two or more words; frequent words have short paths.
 
     >>> paths = huffman_paths(np.array([5, 2, 1]))
     >>> paths.ends.tolist(), paths.nodes.tolist(), paths.turns.tolist()
@@ -49,8 +49,8 @@ def huffman_paths(counts: NDArray[np.int64]) -> Paths:
 def _tree(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return the parent and the turn of each leaf (0 … n - 1) and inner node (n … 2n - 2).
 
-    Leaves by rising counts and inner nodes as they are made are two queues in order: the two smallest of all stand at
-    their heads.
+    Leaves in ascending order of counts and inner nodes in order of creation are two sorted queues: the two smallest
+    nodes are at their heads.
     """
     n = len(counts)
     leaves = np.argsort(counts, kind="stable").tolist()

@@ -1,4 +1,4 @@
-"""Vectors of words under the names of gensim's KeyedVectors: look-up, neighbours, evaluation, files."""
+"""Word vectors with the API of gensim's KeyedVectors: look-up, neighbours, evaluation, files."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def _mapped(mmap: str | None) -> bool:
 
 
 class KeyedVectors(Neighbours):
-    """Keys and their vectors: `index_to_key`, `key_to_index`, and `vectors` (n, d), a row for each key.
+    """Keys and their vectors: `index_to_key`, `key_to_index`, and `vectors` (n, d), one row per key.
 
-    Made by training (`.wv`), by `of` from arrays, or by `load` from a file. Files are never unpickled.
+    Created by training (`.wv`), from arrays with `of`, or from a file with `load`. Files are never unpickled.
 
     >>> words = KeyedVectors.of(["cat", "dog", "car"], np.array([[1, 0], [1, 0.1], [0, 1]], dtype=np.float32))
     >>> words["dog"], "cow" in words, len(words)
@@ -40,7 +40,9 @@ class KeyedVectors(Neighbours):
 
     @classmethod
     def of(cls, keys: Sequence[Key], vectors: NDArray[Any], counts: ArrayLike | None = None) -> Self:
-        """Return the vectors (n, d) of n keys; they are not copied. `counts` (n,) becomes the attribute "count".
+        """Return KeyedVectors of n keys and their vectors (n, d), which are not copied.
+
+        `counts` (n,) becomes the attribute "count".
 
         ShapeError if the numbers differ, OptionError for a key that is given twice.
         """
@@ -49,10 +51,10 @@ class KeyedVectors(Neighbours):
         return made
 
     def save(self, fname: Path) -> None:
-        """Write keys, vectors and attributes to one file that `load` maps: a .safetensors with the keys as JSON.
+        """Write keys, vectors and attributes to one file that `load` memory-maps: a .safetensors with the keys as JSON.
 
-        The file is written aside and renamed: after an error the old one is unchanged. OptionError for attributes that
-        are not numbers.
+        The file is written under a temporary name and renamed: after an error the old file is unchanged. OptionError
+        for attributes that are not numbers.
         """
         saved.write(fname, self.index_to_key, self.vectors, self.expandos)
 
@@ -65,7 +67,7 @@ class KeyedVectors(Neighbours):
         limit: int | None = None,
         duplicates: Literal["error", "first"] = "error",
     ) -> Self:
-        """Return the vectors of a file of any format that is read; its first bytes tell which.
+        """Return the vectors of a file in any supported format, detected by its first bytes.
 
         These are: what `save` wrote, mapped; word2vec's .bin and text; text without a header, as GloVe's, whose keys
         may have spaces; fastText's .vec; the last ones also as .gz, .bz2 or .xz. A .bin of over 32 MiB is read and
@@ -125,7 +127,9 @@ class KeyedVectors(Neighbours):
             known = reading.read_counts(fvocab, encoding=encoding, errors=unicode_errors)
             missing = [key for key in found.keys if key not in known]
             if missing:
-                raise FormatError(f"{files.show(fvocab)}: no count of {missing[0]!r}, which {files.show(fname)} has")
+                raise FormatError(
+                    f"{files.show(fvocab)}: there is no count of {missing[0]!r}, a key in {files.show(fname)}"
+                )
             counts = [known[key] for key in found.keys]
         if not in_file:
             found = found._replace(vectors=found.matrix().astype(datatype, copy=False))
@@ -148,19 +152,22 @@ class KeyedVectors(Neighbours):
         append: bool = False,
         sort_attr: str = "count",
     ) -> None:
-        """Write the binary or text format of word2vec, compressed for .gz, .bz2 and .xz; without a header GloVe's text.
+        """Write word2vec's binary or text format, compressed for .gz, .bz2 and .xz; without a header, GloVe's text.
 
-        Keys are written by falling `sort_attr`, if they have it, after `prefix`; `fvocab` gets lines of keys and their
-        counts. Numbers are the shortest that read as the same float32. `total_vec` is the number in the header.
-        OptionError for keys that could not be read back, and for `append`: a file is replaced as a whole.
+        Keys are written in descending order of `sort_attr`, if it exists, with `prefix` before each; `fvocab` is a file
+        for keys and their counts. Numbers are the shortest that parse to the same float32. `total_vec` is the number of
+        vectors in the header. OptionError for keys that could not be read back, and for `append`, because a file is
+        always replaced.
         """
         if append:
-            raise OptionError("append is not supported: files are replaced as a whole; add_vectors joins vectors")
+            raise OptionError(
+                "append is not supported, because a file is always replaced; use add_vectors to join vectors"
+            )
         order = np.arange(len(self))
         if sort_attr in self.expandos:
             order = np.argsort(-self.expandos[sort_attr].astype(np.float64), kind="stable")
         elif fvocab is not None:
-            raise OptionError(f"fvocab needs the attribute {sort_attr!r}, which these vectors do not have")
+            raise OptionError(f"fvocab needs the attribute {sort_attr!r}; these vectors do not have it")
         keys = [f"{prefix}{key}" if prefix else key for key in self.index_to_key]
         header = f"{len(self) if total_vec is None else total_vec} {self.vector_size}\n" if write_header else ""
         writing.write(fname, keys, self.vectors, order, binary=binary, header=header)
@@ -176,16 +183,17 @@ class KeyedVectors(Neighbours):
         encoding: str = "utf8",
         unicode_errors: str = "strict",
     ) -> int:
-        """Replace the vectors of keys that a file in word2vec's format has too; return how many these are.
+        """Replace the vectors of keys that are in a file of word2vec's format; return their number.
 
-        `vectors_lockf` (n,) is `lockf` for these and 1 for the others: training multiplies what it changes by it.
-        ShapeError if the file's vectors are of another size.
+        `vectors_lockf` (n,) becomes `lockf` for these and 1 for the others: training multiplies updates by it.
+        ShapeError if the file's vectors have another size.
         """
         options = Options(None, encoding, unicode_errors, "first")
         found = reading.read(fname, binary=binary, header=True, options=options)
         if found.vectors.shape[1] != self.vector_size:
             raise ShapeError(
-                f"{files.show(fname)} has vectors of {found.vectors.shape[1]} numbers, these have {self.vector_size}"
+                f"{files.show(fname)} has vectors of {found.vectors.shape[1]} dimensions; they must have "
+                f"{self.vector_size}"
             )
         given = {i: self._row(key) for i, key in enumerate(found.keys)}
         rows = [i for i, place in given.items() if place >= 0]
@@ -200,9 +208,9 @@ class KeyedVectors(Neighbours):
     def vectors_for_all(
         self, keys: Iterable[Key], allow_inference: bool = True, copy_vecattrs: bool = False
     ) -> KeyedVectors:
-        """Return new KeyedVectors of those of some keys that have vectors, each once and in their order.
+        """Return new KeyedVectors of the given keys that have vectors, without duplicates and in the given order.
 
-        `allow_inference` takes keys too for which a subclass makes vectors, as fastText's does. `copy_vecattrs` copies
+        `allow_inference` includes keys whose vectors a subclass computes, such as fastText's. `copy_vecattrs` copies
         attributes.
         """
         known = [key for key in dict.fromkeys(keys) if (key in self if allow_inference else self._row(key) >= 0)]
@@ -225,12 +233,12 @@ class KeyedVectors(Neighbours):
         dummy4unknown: bool = False,
         similarity_function: str = "most_similar",
     ) -> tuple[float, list[dict[str, Any]]]:
-        """Return the share of right answers to a file of analogies, and the answers by section.
+        """Return the share of correct answers to a file of analogies, and the answers by section.
 
-        A line is four words, a is to b as c is to the fourth; a line ": NAME" begins a section. The answer is the word
-        nearest to b − a + c that is none of the three, among the first `restrict_vocab`. Lines with unknown words are
-        left out, or wrong with `dummy4unknown`. A section is a dict of its name, "section", and the lists of fours
-        "correct" and "incorrect"; the last one is the total. FormatError for a file without analogies.
+        A line is four words, a is to b as c is to d; a line ": NAME" begins a section. The answer is the word nearest
+        to b − a + c except these three, among the first `restrict_vocab`. Lines with unknown words are skipped, or
+        count as wrong with `dummy4unknown`. A section is a dict with its name, "section", and the lists "correct" and
+        "incorrect"; the last section is the total. FormatError for a file without analogies.
         """
         if similarity_function != "most_similar":
             raise OptionError(f'similarity_function is {similarity_function!r}; it must be "most_similar"')
@@ -253,11 +261,11 @@ class KeyedVectors(Neighbours):
         case_insensitive: bool = True,
         dummy4unknown: bool = False,
     ) -> tuple[Correlation, Correlation, float]:
-        """Return Pearson's and Spearman's correlation of cosines with judgements, and the percentage of unknown pairs.
+        """Return Pearson's and Spearman's correlations of cosines with judgements, and the percentage of unknown pairs.
 
-        A line of the file is two words and a number, separated by `delimiter`; lines that begin with # and those of
-        another form are left out. A correlation is (statistic, pvalue). Pairs with unknown words are left out, or have
-        cosine 0 with `dummy4unknown`. FormatError if no pair is left.
+        A line of the file is two words and a number, separated by `delimiter`; lines that begin with # and malformed
+        lines are skipped. A correlation is (statistic, pvalue). Pairs with unknown words are skipped, or get cosine 0
+        with `dummy4unknown`. FormatError if no pair is left.
         """
         found = evaluation.pairs(
             self,

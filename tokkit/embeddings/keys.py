@@ -1,4 +1,4 @@
-"""The keys of vectors: a list and a dict, which are made at their first use where a file's keys are packed."""
+"""The keys of vectors: a list and a dict, which for a saved file are created on first use."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from tokkit._core.embed import PackedKeys
 
 Key = str | int
-"""A key is text; an int is a key too, or else the row of a key."""
+"""A key is text or an int; an int that is not a key is a row."""
 KEY_TYPES = (str, int, np.integer)
 
 
 class Keys:
     """Row → key and key → row.
 
-    A file's keys are held as its bytes with a hash table in C: neither loading nor a look-up makes 400,000 strings.
+    The keys of a file stay as bytes with a hash table in C, so that loading and look-up create no strings.
     """
 
     def __init__(self, count: int) -> None:
@@ -26,7 +26,7 @@ class Keys:
         self._rows: dict[Any, int] = {}
 
     def _hold(self, keys: PackedKeys | Sequence[Any], rows: dict[Any, int] | None = None) -> None:
-        """Take these keys; `rows` is key → row, if that is known."""
+        """Set the keys; `rows` is key → row, if known."""
         if isinstance(keys, PackedKeys):
             self._packed = keys
             return
@@ -41,7 +41,7 @@ class Keys:
 
     @property
     def index_to_key(self) -> list[Any]:
-        """The keys in the order of their rows. After `load` the first use makes the list, and `key_to_index`."""
+        """The keys in the order of their rows. After `load` the first use creates this list and `key_to_index`."""
         self._unpack()
         return self._list
 
@@ -52,7 +52,7 @@ class Keys:
 
     @property
     def key_to_index(self) -> dict[Any, int]:
-        """Key → row. After `load` the first use makes the dict, and `index_to_key`."""
+        """Key → row. After `load` the first use creates this dict and `index_to_key`."""
         self._unpack()
         return self._rows
 

@@ -1,4 +1,4 @@
-"""The probabilities of labels, from hidden vectors and the rows of labels."""
+"""Computes the probabilities of labels from hidden vectors and the rows of labels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def label_probabilities(
 ) -> NDArray[np.float32]:
     """Return the probability of each label for each hidden vector, (n, labels).
 
-    With "softmax" and "hs" those of a vector sum to 1; with "ova" and "ns" each label has a probability of its own.
+    With "softmax" and "hs" they sum to 1 for each vector; with "ova" and "ns" they are independent.
     """
     scores = hidden @ output.T
     if loss == "softmax":
@@ -27,7 +27,7 @@ def label_probabilities(
 
 
 def _along(scores: NDArray[np.float32], paths: TreePaths) -> NDArray[np.float32]:
-    """Return the product of the probabilities of the turns on the way to each label."""
+    """Return the product of the probabilities of the turns on the path to each label."""
     if not len(paths.nodes):
         return np.ones((len(scores), len(paths.ends)), dtype=np.float32)
     made = np.empty((len(scores), len(paths.ends)), dtype=np.float32)

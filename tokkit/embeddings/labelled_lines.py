@@ -1,4 +1,4 @@
-"""Reads lines with labels once: their words and labels become numbers in a temporary file, and are counted."""
+"""Reads lines with labels once: counts words and labels, and writes their numbers to a temporary file."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tokkit.errors import CorpusError
 _NOTHING = (1 << 32) - 1
 _IDS_AT_ONCE = 1 << 20
 _WORDS_PRIME = np.uint64(116049371)
-"""Of hashes of several words (csrc/embed/ngrams.c)."""
+"""The multiplier of hashes of several words (csrc/embed/ngrams.c)."""
 
 
 @dataclass(eq=False)
 class LabelledLines:
-    """Lines as numbers: words from 0, labels after them, then words that occur too rarely for a row of their own.
+    """Lines as numbers: words from 0, then labels, then words too rare to have a row.
 
-    Numbers are those of `words`, and after them of `dropped`; 2**32 - 1 is a label that occurs too rarely.
+    Numbers index `words`, followed by `dropped`; 2**32 - 1 is a label that is too rare.
     """
 
     words: list[bytes]
-    """Words in the order of falling counts, then labels likewise."""
+    """Words in descending order of counts, then labels likewise."""
     counts: NDArray[np.int64]
     n_words: int
     dropped: list[bytes]
@@ -46,9 +46,9 @@ class LabelledLines:
         min_count_label: int,
         known: tuple[list[bytes], int] | None = None,
     ) -> LabelledLines:
-        """Read a file: words are separated by ASCII white space, and those that begin with `label` are labels.
+        """Read a file; words are separated by ASCII white space, and those that begin with `label` are labels.
 
-        With `known` words, of which the first so many are no labels, these are the ones that have rows.
+        `known` are the words and labels with rows, and how many of them are words; others are not added.
         """
         table = LabelledWords()
         ids = _read(path, table)
@@ -73,7 +73,7 @@ class LabelledLines:
 
 
 def word_ngram_buckets(lines: LabelledLines, longest: int, bucket: int) -> NDArray[np.uint32]:
-    """Return which buckets the n-grams of 2 to `longest` words in the lines have, each once."""
+    """Return the distinct buckets of the n-grams of 2 to `longest` words in the lines."""
     n_labels = len(lines.words) - lines.n_words
     named = [*lines.words, *lines.dropped]
     hashes = np.frombuffer(word_hashes(named), np.uint32).view(np.int32).astype(np.int64).view(np.uint64)
@@ -97,7 +97,7 @@ def word_ngram_buckets(lines: LabelledLines, longest: int, bucket: int) -> NDArr
 def _chosen(
     name: str, words: list[bytes], counts: NDArray[np.int64], label: bytes, min_count: int, min_count_label: int
 ) -> tuple[list[bytes], int]:
-    """Return the words and labels that occur often enough, in the order of falling counts, and how many words."""
+    """Return the words and labels that are frequent enough, in descending order of counts, and the number of words."""
     is_label = np.array([word.startswith(label) for word in words], dtype=bool)
     enough = counts >= np.where(is_label, min_count_label, min_count)
     kept, labels = (
@@ -108,9 +108,9 @@ def _chosen(
         prefix = label.decode("utf-8", "surrogatepass")
         if not is_label.any():
             raise CorpusError(f"{name}: no word begins with {prefix!r}, as the labels of a line must")
-        raise CorpusError(f"{name}: none of {int(is_label.sum()):,} labels occurs {min_count_label} times or more")
+        raise CorpusError(f"{name}: none of the {int(is_label.sum()):,} labels occurs at least {min_count_label} times")
     if not len(kept):
-        raise CorpusError(f"{name}: no word occurs {min_count} times or more; lower minCount")
+        raise CorpusError(f"{name}: no word occurs at least {min_count} times; lower minCount")
     return [words[i] for i in np.concatenate([kept, labels]).tolist()], len(kept)
 
 
@@ -140,7 +140,7 @@ def _read(path: StrPath, table: LabelledWords) -> NDArray[np.uint32]:
 
 
 def _ends(ids: NDArray[np.uint32], end_of_line: int) -> NDArray[np.int64]:
-    """Return where lines end: after each end of a line, and at the end of the file."""
+    """Return the ends of lines: after each line end, and at the end of the file."""
     found = [
         np.flatnonzero(ids[start : start + _IDS_AT_ONCE] == end_of_line) + start + 1
         for start in range(0, len(ids), _IDS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""The embedding matrix of a tokenizer, a row for each id: random, or from vectors of words."""
+"""The embedding matrix of a tokenizer, one row per id: random, or from word vectors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 SHORTEST_PIECE = 2
-"""Characters of a piece: vectors of single letters say nothing about a word."""
+"""The minimum characters of a piece, because vectors of single letters are not informative."""
 LONGEST_PIECE = 40
 
 
 class EmbeddingMatrix(NamedTuple):
-    """A matrix (n_ids, dim) and where its rows are from: ids whose token has a vector, whose pieces have, and neither.
+    """A matrix (n_ids, dim) and the source of its rows: ids whose token has a vector, whose pieces have, or neither.
 
-    The ids are in rising order; special tokens and ids without a token are among the `random` ones.
+    The ids are in ascending order; special tokens and ids without a token are in `random`.
     """
 
     weight: NDArray[np.float32]
@@ -59,12 +59,12 @@ def embedding_matrix(
     init: str = "normal",
     std: float = 0.02,
 ) -> EmbeddingMatrix:
-    """Return the matrix of a tokenizer with the vectors of words at the ids of equal tokens.
+    """Return the matrix of a tokenizer, with the vectors of words in the rows of equal tokens.
 
-    A token is compared without what marks its place in a word: spaces, ▁, ## and </w>; with `lowercase` a token that
-    has no vector gets that of its lower case. With `pieces` other tokens get the mean of the vectors of their pieces:
-    from left to right the longest keys of at least 2 characters. The other rows are those of `random_matrix`.
-    Vectors of fastText know every token.
+    A token is compared without word markers: spaces, ▁, ## and </w>; with `lowercase` a token without a vector gets
+    that of its lower case. With `pieces` other tokens get the mean of the vectors of their pieces: from left to right
+    the longest keys of at least 2 characters. The remaining rows are those of `random_matrix`. fastText vectors cover
+    every token.
 
     >>> import tokkit
     >>> from tokkit.embeddings import KeyedVectors
@@ -93,7 +93,7 @@ def embedding_matrix(
 
 
 def word_of(token: bytes) -> str:
-    """Return the text of a token without what marks its place in a word.
+    """Return the text of a token without word markers.
 
     >>> [word_of(token) for token in (b" low", b"##er", "▁new".encode(), b"est</w>")]
     ['low', 'er', 'new', 'est']
@@ -103,7 +103,7 @@ def word_of(token: bytes) -> str:
 
 
 def _pieces(text: str, words: Neighbours, longest: int) -> list[str]:
-    """Return the keys that a text consists of, the longest first from each place; places without one are skipped."""
+    """Return the longest keys in a text from left to right; positions without a key are skipped."""
     found, at = [], 0
     while at < len(text):
         for end in range(min(len(text), at + longest), at + SHORTEST_PIECE - 1, -1):

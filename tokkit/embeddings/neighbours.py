@@ -1,4 +1,4 @@
-"""The keys nearest to keys or vectors: exact, by the kernels of search, without a normalized copy of the matrix."""
+"""The nearest keys of keys or vectors: exact, with the search kernels, and without a normalized copy of the matrix."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from tokkit.errors import OptionError
 Item = Key | NDArray[Any] | tuple[Key | NDArray[Any], float]
 Items = Item | Sequence[Item] | None
 TINY = 1e-6
-"""What keeps a denominator from 0: Levy and Goldberg, Linguistic Regularities in Sparse and Explicit Word
-Representations (2014), equation 4."""
+"""Added to a denominator to avoid 0: Levy and Goldberg, Linguistic Regularities in Sparse and Explicit Word
+Representations (2014), equation 4.
+"""
 
 
 def listed(value: Items) -> list[Any]:
-    """Return what was given as a list: a key or a vector alone is a list of one, None an empty one."""
+    """Return keys or vectors as a list: a single one as a list of one, None as an empty list."""
     if value is None:
         return []
     if isinstance(value, KEY_TYPES) or (isinstance(value, np.ndarray) and value.ndim == 1):
@@ -30,14 +31,14 @@ def listed(value: Items) -> list[Any]:
 
 
 class Nearest(list[tuple[Key, float]]):
-    """Keys and their similarities, the nearest first: a list, which a notebook shows as a table."""
+    """A list of keys and their similarities, the nearest first, which a notebook displays as a table."""
 
     __slots__ = ()
     _repr_html_ = lazy.notebook_html
 
 
 class Neighbours(Similarities):
-    """Searches over all keys, or over a range of them."""
+    """Nearest-neighbour queries over all keys, or over a range of them."""
 
     def most_similar(
         self,
@@ -51,10 +52,11 @@ class Neighbours(Similarities):
     ) -> Any:
         """Return the `topn` keys nearest to the mean of vectors, as (key, cosine), the nearest first.
 
-        The mean is of keys or vectors, `positive` ones counted 1 and `negative` ones −1, or as (key, weight) says; all
-        are scaled to length 1 first. The keys of the question are left out. Only rows from `clip_start` to `clip_end`
-        are searched, or the first `restrict_vocab`. The result is exact: of equal cosines, compared in float64, the
-        lower row comes first. `topn=None` returns the cosines of all rows, an array. KeyError for an unknown key.
+        The mean is over keys or vectors scaled to length 1, `positive` ones with weight 1 and `negative` ones with −1,
+        or the weight in (key, weight). The keys of the query are left out. Only rows from `clip_start` to `clip_end`
+        are searched, or the first `restrict_vocab`. The result is exact: cosines are compared in float64, and of equal
+        ones the lower row comes first. `topn=None` returns an array of the cosines of all rows. KeyError for an unknown
+        key.
 
         >>> from tokkit.embeddings import KeyedVectors
         >>> vectors = np.array([[1, 0], [1, 0.1], [0, 1]], dtype=np.float32)
@@ -79,7 +81,7 @@ class Neighbours(Similarities):
         return Nearest([(self._key(row), cosine) for row, cosine in found if row not in known][:topn])
 
     def _question(self, positive: Items, negative: Items) -> tuple[NDArray[np.float32], list[int]]:
-        """Return the vector that is searched for, of length 1, and the rows of the keys that it is made of."""
+        """Return the query vector, of length 1, and the rows of the keys in it."""
         keys, weights = [], []
         for items, sign in ((listed(positive), 1.0), (listed(negative), -1.0)):
             for item in items:
@@ -94,7 +96,7 @@ class Neighbours(Similarities):
         self, queries: NDArray[np.float32], start: int, end: int, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the rows and cosines (q, k) of the k rows nearest to each of `queries` (q, d), of length 1."""
-        # Search has what starts threads and reads indexes; a look at similarities alone needs none of it.
+        # Imported here, because tokkit.search is slow to import and not needed for similarities.
         from tokkit.search.exact import top_k
 
         if start >= end:
@@ -105,7 +107,7 @@ class Neighbours(Similarities):
         return found.rows + start, found.scores
 
     def similar_by_key(self, key: Key, topn: int | None = 10, restrict_vocab: int | None = None) -> Any:
-        """Return the `topn` keys nearest to a key: `most_similar` of it alone."""
+        """Return the `topn` keys nearest to a key: `most_similar` with only this key."""
         return self.most_similar(positive=[key], topn=topn, restrict_vocab=restrict_vocab)
 
     def similar_by_word(self, word: Key, topn: int | None = 10, restrict_vocab: int | None = None) -> Any:
@@ -123,17 +125,17 @@ class Neighbours(Similarities):
         topn: int | None = 10,
         restrict_vocab: int | None = None,
     ) -> Any:
-        """Return the `topn` keys by the product of cosines, (key, score): no single large one decides (3CosMul).
+        """Return the `topn` keys by the product of cosines (3CosMul) as (key, score): no single cosine dominates.
 
-        Cosines are shifted to [0, 1]; those with `positive` keys multiply, those with `negative` ones divide.
-        The keys of the question are left out. `topn=None` returns the scores of all rows. ValueError without positive
-        keys.
+        Cosines are shifted to [0, 1]; those with `positive` keys are multiplied, and divided by those with `negative`
+        ones. The keys of the query are left out. `topn=None` returns the scores of all rows. ValueError without
+        positive keys.
         """
         if isinstance(topn, (int, np.integer)) and topn < 1:
             return Nearest()
         wanted, unwanted = listed(positive), listed(negative)
         if not wanted:
-            raise ValueError("no positive keys are given; a search needs at least one")
+            raise ValueError("no positive keys are given; at least one is needed")
         known = {self.get_index(key) for key in wanted + unwanted if isinstance(key, KEY_TYPES) and key in self}
         vectors = self.vectors[: restrict_vocab or None]
         scores = self._product(wanted, len(vectors)) / (self._product(unwanted, len(vectors)) + TINY)

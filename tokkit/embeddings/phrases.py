@@ -1,4 +1,4 @@
-"""Finds phrases, words that stand together more often than by chance, and joins each to one word."""
+"""Finds phrases, words that occur together more often than by chance, and joins each into one word."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tokkit.errors import FormatError, OptionError
 
 StrPath = str | os.PathLike[str]
 ENGLISH_CONNECTOR_WORDS = frozenset("a an the for of with without at from to in on by and or".split())  # noqa: SIM905
-"""Words that a phrase may hold, but neither begin nor end with: "bank of england"."""
+"""Words allowed inside a phrase, but not at its ends: "bank of england"."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What a score is made of: how often the ends and the phrase occur, how many entries and words there are."""
+    """The input of a score: counts of the ends and of the phrase, and the sizes of vocabulary and corpus."""
 
     first: int
     last: int
@@ -50,7 +50,7 @@ SCORES: dict[str, Callable[[Counts], float]] = {"default": original_score, "npmi
 
 @dataclass(frozen=True)
 class FrozenPhrases:
-    """Phrases with their scores, for use alone: `phrases[sentence]` joins them, `phrases[sentences]` in all sentences.
+    """Phrases with their scores, without counts: `phrases[sentence]` joins them, also for many sentences.
 
     >>> phrases = FrozenPhrases({"new_york": 12.5})
     >>> phrases[["in", "new", "york", "city"]]
@@ -62,11 +62,11 @@ class FrozenPhrases:
     connector_words: frozenset[str] = field(default=frozenset())
 
     def score_of(self, words: Sequence[str]) -> float | None:
-        """Return the score of words that are a phrase, else None."""
+        """Return the score of words if they are a phrase, else None."""
         return self.phrasegrams.get(self.delimiter.join(words))
 
     def __getitem__(self, sentence: Iterable[Any]) -> Any:
-        """Return the words of a sentence with phrases joined; of sentences, an iterable of such lists."""
+        """Return the words of a sentence with phrases joined; for several sentences, an iterable of such lists."""
         if isinstance(sentence, str):
             raise OptionError("the sentence is one text; it must be a list of words, as text.split() makes")
         if isinstance(sentence, (list, tuple)) and all(isinstance(word, str) for word in sentence):
@@ -74,7 +74,7 @@ class FrozenPhrases:
         return _Joined(self, sentence)
 
     def analyze_sentence(self, sentence: Sequence[str]) -> Iterator[tuple[str, float | None]]:
-        """Yield each word, or phrase in its place, with the score of the phrase; of phrases that overlap, the first."""
+        """Yield each word or joined phrase, with the score of a phrase; of overlapping phrases the first one."""
         inner = [i for i, word in enumerate(sentence) if word not in self.connector_words]
         done = k = 0
         while k + 1 < len(inner):
@@ -104,7 +104,7 @@ class FrozenPhrases:
 
     @classmethod
     def load(cls, path: StrPath) -> FrozenPhrases:
-        """Read what `save` wrote; FormatError for another file."""
+        """Read a file written by `save`; FormatError for another file."""
         try:
             with open(path, encoding="utf-8") as file:
                 about = json.load(file)
@@ -115,11 +115,10 @@ class FrozenPhrases:
 
 
 class Phrases:
-    """Counts the words and pairs of words of sentences, and scores pairs as gensim does, with its names and defaults.
+    """Counts words and pairs of words in sentences, and scores pairs; names and defaults are those of gensim.
 
-    Of `scoring`, "default" is that of the papers on word2vec, 1 or more for phrases, and "npmi" is between -1 and 1.
-    Pairs that occur fewer than `min_count` times are no phrases; nor are scores up to `threshold`. Connector words may
-    stand within a phrase.
+    `scoring` "default" is that of the word2vec paper, and "npmi" is between -1 and 1. Phrases are pairs with at least
+    `min_count` occurrences and a score above `threshold`. Connector words are allowed inside a phrase.
 
     >>> sentences = [["new", "york", "is", "large"], ["in", "new", "york"], ["a", "new", "day"], ["new", "york"]]
     >>> phrases = Phrases(sentences, min_count=1, threshold=1)
@@ -143,7 +142,7 @@ class Phrases:
             raise OptionError(f'scoring is {scoring!r}; it must be "default", "npmi" or a function of Counts')
         lowest = -1 if scoring == "npmi" else 0
         if not lowest <= threshold < math.inf or (scoring == "npmi" and threshold > 1):
-            raise OptionError(f'threshold is {threshold!r}; it must be above 0, or, of "npmi", between -1 and 1')
+            raise OptionError(f'threshold is {threshold!r}; it must be above 0, or with "npmi" between -1 and 1')
         self.min_count, self.threshold, self.delimiter = min_count, threshold, delimiter
         self.scoring = SCORES[scoring] if isinstance(scoring, str) else scoring
         self.connector_words = frozenset(connector_words)
@@ -163,7 +162,7 @@ class Phrases:
             self.corpus_word_count += len(words)
 
     def score_of(self, words: Sequence[str]) -> float | None:
-        """Return the score of words that are a phrase, else None."""
+        """Return the score of words if they are a phrase, else None."""
         phrase, first, last = (self.vocab.get(w, 0) for w in (self.delimiter.join(words), words[0], words[-1]))
         if not phrase or not first or not last:
             return None
@@ -172,13 +171,13 @@ class Phrases:
         return score if score > self.threshold else None
 
     def export_phrases(self) -> dict[str, float]:
-        """Return all phrases of the sentences that were counted, and their scores."""
+        """Return all phrases of the counted sentences, and their scores."""
         parts = ((phrase, phrase.split(self.delimiter)) for phrase in self.vocab)
         scored = ((phrase, self.score_of(words)) for phrase, words in parts if len(words) > 1)
         return {phrase: score for phrase, score in scored if score is not None}
 
     def freeze(self) -> FrozenPhrases:
-        """Return the phrases without the counts: smaller and faster, and nothing can be added."""
+        """Return the phrases without the counts: smaller and faster, but fixed."""
         return FrozenPhrases(self.export_phrases(), self.delimiter, self.connector_words)
 
     def find_phrases(self, sentences: Iterable[Sequence[str]]) -> dict[str, float]:
@@ -186,12 +185,12 @@ class Phrases:
         return self.freeze().find_phrases(sentences)
 
     def __getitem__(self, sentence: Iterable[Any]) -> Any:
-        """Return the words of a sentence with phrases joined; of sentences, an iterable of such lists."""
+        """Return the words of a sentence with phrases joined; for several sentences, an iterable of such lists."""
         return _Scored(self)[sentence]
 
 
 class _Scored(FrozenPhrases):
-    """Scores pairs when they are met."""
+    """Scores pairs on access."""
 
     def __init__(self, phrases: Phrases) -> None:
         super().__init__({}, phrases.delimiter, phrases.connector_words)
@@ -199,7 +198,7 @@ class _Scored(FrozenPhrases):
 
 
 class _Joined:
-    """Sentences with phrases joined; can be iterated as often as the sentences can."""
+    """Sentences with phrases joined; can be iterated repeatedly if the sentences can."""
 
     def __init__(self, phrases: FrozenPhrases, sentences: Iterable[Any]) -> None:
         self._phrases, self._sentences = phrases, sentences

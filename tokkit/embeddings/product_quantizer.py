@@ -1,4 +1,4 @@
-"""Product quantization of matrices, as .ftz files have it: a byte for each few columns of a row."""
+"""Product quantization of matrices, as in .ftz files: one byte for each group of columns of a row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 CENTROIDS = 256
-"""Of each group of columns: their numbers are bytes."""
+"""Centroids of each group of columns; a code is one byte."""
 _ITERATIONS = 25
 _MAX_POINTS = 256 * CENTROIDS
-"""Rows that centroids are fitted to; of more, a sample is drawn."""
+"""Maximum rows for fitting centroids; from more rows a sample is drawn."""
 _ROWS_AT_ONCE = 1 << 14
 
 
@@ -27,15 +27,15 @@ class ProductQuantizer:
     dim: int
     group: int
     centroids: NDArray[np.float32]
-    """(dim * CENTROIDS,): of group g, from g * group * CENTROIDS on, CENTROIDS rows without gaps."""
+    """(dim * CENTROIDS,): those of group g are CENTROIDS contiguous rows from g * group * CENTROIDS on."""
 
     @property
     def n_groups(self) -> int:
-        """Bytes of a row."""
+        """The number of bytes of a row."""
         return -(-self.dim // self.group)
 
     def of_group(self, g: int) -> NDArray[np.float32]:
-        """Return (CENTROIDS, columns of the group)."""
+        """Return the centroids of a group, (CENTROIDS, columns of the group)."""
         size = min(self.group, self.dim - g * self.group)
         start = g * self.group * CENTROIDS
         return self.centroids[start : start + size * CENTROIDS].reshape(CENTROIDS, size)
@@ -93,7 +93,7 @@ def _k_means(points: NDArray[np.float32], random: np.random.Generator) -> NDArra
         sums = [np.bincount(codes, weights=column, minlength=CENTROIDS) for column in points.T]
         filled = counts > 0
         centroids[filled] = (np.stack(sums, axis=1)[filled] / counts[filled, None]).astype(np.float32)
-        if not filled.all():  # a centroid without points takes over a point of the fullest
+        if not filled.all():  # a centroid without points takes a point of the largest cluster
             empty = np.flatnonzero(~filled)
             centroids[empty] = points[random.choice(n, len(empty), p=counts[codes] / counts[codes].sum())]
     return centroids
@@ -101,7 +101,7 @@ def _k_means(points: NDArray[np.float32], random: np.random.Generator) -> NDArra
 
 @dataclass(frozen=True, eq=False)
 class QuantizedMatrix:
-    """Rows as codes of a quantizer, and, with `norms`, the lengths of rows as codes of a quantizer of one column."""
+    """Rows as codes of a quantizer; with `norms` the lengths of rows are codes of a quantizer with one column."""
 
     quantizer: ProductQuantizer
     codes: NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""Records in a random order: in memory, or in a temporary file where they are too many."""
+"""Records in random order: in memory, or in temporary files if there are too many."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ RECORD = np.dtype([("word", np.uint32), ("context", np.uint32), ("log_count", np
 """tk_glove_record of csrc/embed/glove.h."""
 WHAT = "pairs of words"
 MAX_BUCKETS = 256
-"""Files that are open at once."""
+"""The maximum number of open files."""
 
 
 @contextlib.contextmanager
 def shuffled_records(
     blocks: Iterable[NDArray[Any]], n: int, max_memory: int, random: np.random.Generator
 ) -> Iterator[NDArray[Any]]:
-    """Shuffle at most n records, of which blocks come one after another, with equal chances for every order.
+    """Shuffle at most n records, given in blocks; every order is equally probable.
 
-    Above `max_memory` bytes each record goes to a bucket that is drawn for it, and each bucket is shuffled. OSError if
-    the disk is full; temporary files are removed.
+    Above `max_memory` bytes each record is written to a random bucket, and each bucket is shuffled. OSError if the disk
+    is full; temporary files are removed.
     """
     if n * RECORD.itemsize <= max_memory:
         with GrowingArrays((RECORD,), max_memory, WHAT) as made:

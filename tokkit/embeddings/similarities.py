@@ -1,4 +1,4 @@
-"""Similarities of given keys: cosines and distances of pairs, means of several, the one that does not fit."""
+"""Similarities of given keys: cosines and distances of pairs, means of several keys, the odd one out."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tokkit.errors import ShapeError
 
 
 def unit(vector: NDArray[Any]) -> NDArray[Any]:
-    """Return a vector scaled to length 1; one of zeros as it is."""
+    """Return a vector scaled to length 1; a zero vector is returned unchanged."""
     length = np.sqrt((vector.astype(np.float64) ** 2).sum())
     return (vector / length).astype(vector.dtype) if length > 0 else vector
 
 
 class Similarities(VectorStore):
-    """What is asked about keys that are named in the call."""
+    """Queries about the keys given in the call."""
 
     def get_mean_vector(
         self,
@@ -32,11 +32,11 @@ class Similarities(VectorStore):
         post_normalize: bool = False,
         ignore_missing: bool = True,
     ) -> NDArray[Any]:
-        """Return the mean of the vectors of keys (vectors may be among them), weighted by `weights` (n,).
+        """Return the mean of the vectors of keys (or of vectors), weighted by `weights` (n,).
 
         The sum is divided by that of the absolute weights. `pre_normalize` scales the vectors of keys to length 1
         first, `post_normalize` the mean. Unknown keys are left out, or raise KeyError if `ignore_missing` is false.
-        ValueError for no keys, weights that are not as many, or a vector of another length.
+        ValueError for no keys, another number of weights, or a vector of another length.
         """
         if len(keys) == 0:
             raise ValueError("no keys are given; a mean needs at least one")
@@ -72,16 +72,16 @@ class Similarities(VectorStore):
     def n_similarity(self, ws1: Sequence[Key], ws2: Sequence[Key]) -> Any:
         """Return the cosine of the means of two lists of keys; ZeroDivisionError if one is empty."""
         if not (len(ws1) and len(ws2)):
-            raise ZeroDivisionError("a list of keys is empty; both need at least one")
+            raise ZeroDivisionError("a list of keys is empty; both need at least one key")
         means = [self.get_mean_vector(keys, pre_normalize=False) for keys in (ws1, ws2)]
         return np.dot(unit(means[0]), unit(means[1]))
 
     def wmdistance(self, document1: Sequence[Key], document2: Sequence[Key], norm: bool = True) -> float:
-        """Return how far the words of one document, lists of words, have to move to become those of another.
+        """Return the word mover's distance of two documents, given as lists of words.
 
-        Word mover's distance (Kusner and others, From Word Embeddings To Document Distances, 2015): each occurrence has
-        an equal share of its document, and moving costs the Euclidean distance, of vectors scaled to length 1 with
-        `norm`. Unknown words are left out; a document without known ones is infinitely far. OptionError without scipy.
+        Kusner and others, From Word Embeddings To Document Distances, 2015: all occurrences in a document have equal
+        weight, and the cost is the Euclidean distance, with `norm` of vectors scaled to length 1. Unknown words are
+        left out; the distance to a document without known words is infinite. OptionError without scipy.
         """
         words = [Counter(word for word in document if word in self) for document in (document1, document2)]
         if not all(words):
@@ -99,7 +99,7 @@ class Similarities(VectorStore):
         return np.asarray(np.dot(vectors_all, vector_1) / lengths)
 
     def distances(self, word_or_vector: Key | NDArray[Any], other_words: Iterable[Key] | None = ()) -> NDArray[Any]:
-        """Return 1 − the cosine of a key or vector (d,) with each of some keys; without any, with all."""
+        """Return 1 − the cosine of a key or vector (d,) with each of some keys, by default with all."""
         vector = self.get_vector(word_or_vector) if isinstance(word_or_vector, KEY_TYPES) else word_or_vector
         others = [] if other_words is None else [self.get_index(word) for word in other_words]
         if others:
@@ -110,33 +110,33 @@ class Similarities(VectorStore):
         return np.asarray(1 - found)
 
     def closer_than(self, key1: Key, key2: Key) -> list[Any]:
-        """Return the keys that are nearer to `key1` than `key2` is."""
+        """Return the keys nearer to `key1` than `key2` is."""
         distances = self.distances(key1)
         row, bound = self.get_index(key1), distances[self.get_index(key2)]
         return [self._key(i) for i in np.flatnonzero(distances < bound).tolist() if i != row]
 
     def rank(self, key1: Key, key2: Key) -> int:
-        """Return the place of `key2` among the neighbours of `key1`: 1 for the nearest."""
+        """Return the rank of `key2` among the neighbours of `key1`, 1 for the nearest."""
         return len(self.closer_than(key1, key2)) + 1
 
     def most_similar_to_given(self, key1: Key, keys_list: Sequence[Key]) -> Key:
-        """Return the one of some keys that is most similar to `key1`."""
+        """Return the most similar of some keys to `key1`."""
         return keys_list[int(np.argmax([self.similarity(key1, key) for key in keys_list]))]
 
     def rank_by_centrality(self, words: Sequence[Key], use_norm: bool = True) -> list[tuple[Any, Any]]:
-        """Return (similarity to the mean of all, key) of some keys, the most central first.
+        """Return (similarity to the mean of all keys, key) for the given keys, the most similar first.
 
         Unknown keys are left out; ValueError if none is known.
         """
         known = [word for word in words if word in self]
         if not known:
-            raise ValueError(f"none of {list(words)!r} has a vector; at least one must")
+            raise ValueError(f"none of {list(words)!r} has a vector; at least one is needed")
         vectors = np.vstack([self.get_vector(word, norm=use_norm) for word in known]).astype(np.float32)
         mean = self.get_mean_vector(vectors, post_normalize=True)
         return sorted(zip(np.dot(vectors, mean), known, strict=True), reverse=True)
 
     def doesnt_match(self, words: Sequence[Key]) -> Any:
-        """Return the key that is farthest from the mean of all.
+        """Return the key farthest from the mean of all keys.
 
         >>> from tokkit.embeddings import KeyedVectors
         >>> vectors = np.array([[1, 0], [1, 0.1], [0, 1]], dtype=np.float32)

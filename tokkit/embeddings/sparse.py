@@ -1,4 +1,4 @@
-"""Sparse matrices of counts: one-hot, co-occurrence, PMI and TF-IDF are all of this class."""
+"""Sparse matrices of counts: the class of one-hot, co-occurrence, PMI and TF-IDF matrices."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 MAX_DENSE_BYTES = 1 << 30
-"""What `to_dense` makes unless it is told to make more."""
+"""The default maximum bytes of `to_dense`."""
 BLOCK_ENTRIES = 1 << 20
-"""Numbers that a step of a computation copies at a time."""
+"""Numbers copied at a time in a computation."""
 
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A matrix of which only what is not zero is stored, in the three arrays of CSR.
+    """A sparse matrix in CSR format: three arrays with the nonzero numbers.
 
-    Row i has `data[indptr[i]:indptr[i + 1]]` in the columns `indices[indptr[i]:indptr[i + 1]]`, which rise. Rows and
-    columns may have names (words, terms), and are found by them.
+    Row i has `data[indptr[i]:indptr[i + 1]]` in the columns `indices[indptr[i]:indptr[i + 1]]`, in ascending order.
+    Rows and columns may have names (words, terms), which can be used as indices.
 
     >>> matrix = one_hot([2, 0], 3)
     >>> matrix.to_dense().tolist(), matrix[0, 2], matrix.nnz
@@ -44,7 +44,7 @@ class SparseMatrix:
 
     @property
     def nnz(self) -> int:
-        """Return how many numbers are stored."""
+        """Return the number of stored numbers."""
         return len(self.data)
 
     @cached_property
@@ -58,7 +58,7 @@ class SparseMatrix:
         return {name: i for i, name in enumerate(self.column_names or ())}
 
     def __getitem__(self, place: tuple[int | str, int | str]) -> float:
-        """Return the number at (row, column), each a number or a name; VocabError if there is none of that name."""
+        """Return the number at (row, column), each an index or a name; VocabError for an unknown name."""
         row = _number(place[0], self._row_ids, self.shape[0], "row")
         column = _number(place[1], self._column_ids, self.shape[1], "column")
         indices, values = self.row(row)
@@ -83,7 +83,7 @@ class SparseMatrix:
         return np.bincount(numbers, self.data, size)
 
     def with_data(self, data: NDArray[Any]) -> SparseMatrix:
-        """Return a matrix with other numbers in the same places; those that are 0 are stored no longer."""
+        """Return a matrix with other numbers in the same places; zeros are dropped."""
         if data.shape != self.data.shape:
             raise ShapeError(f"there are {len(data):,} numbers for {self.nnz:,} places")
         kept = data != 0
@@ -93,20 +93,20 @@ class SparseMatrix:
         return replace(self, data=data[kept], indices=self.indices[kept], indptr=ends)
 
     def to_dense(self, *, max_bytes: int = MAX_DENSE_BYTES) -> NDArray[Any]:
-        """Return the whole matrix with its zeros; OptionError if that takes more than `max_bytes`."""
+        """Return the dense matrix; OptionError if it needs more than `max_bytes`."""
         size = self.shape[0] * self.shape[1] * self.data.itemsize
         if size > max_bytes:
             rows, columns = self.shape
             raise OptionError(
-                f"{rows:,} × {columns:,} numbers take {size:,} bytes, and max_bytes is {max_bytes:,}; keep the matrix "
-                "sparse, or raise max_bytes"
+                f"{rows:,} × {columns:,} numbers need {size:,} bytes, but max_bytes is {max_bytes:,}; keep the matrix "
+                "sparse, or increase max_bytes"
             )
         made = np.zeros(self.shape, self.data.dtype)
         made[self.row_numbers(), self.indices] = self.data
         return made
 
     def to_scipy(self) -> csr_array[Any]:
-        """Return the same arrays as a `scipy.sparse.csr_array`; OptionError if scipy is not installed."""
+        """Return a `scipy.sparse.csr_array` of the same arrays; OptionError if scipy is not installed."""
         try:
             from scipy.sparse import csr_array
         except ImportError:
@@ -114,14 +114,14 @@ class SparseMatrix:
         return csr_array((self.data, self.indices, self.indptr), shape=self.shape)
 
     def times(self, other: ArrayLike, *, transposed: bool = False) -> NDArray[np.float32]:
-        """Return the product with a dense matrix (columns, k), or of the transposed with one of (rows, k), in float32.
+        """Return the product with a dense matrix (columns, k), or of the transpose with one of (rows, k), in float32.
 
         ShapeError if they do not fit.
         """
         x = np.ascontiguousarray(other, dtype=np.float32)
         need, made = self.shape if transposed else self.shape[::-1]
         if x.ndim != 2 or x.shape[0] != need:
-            raise ShapeError(f"a matrix of the shape {x.shape} is no factor here; it must have {need:,} rows")
+            raise ShapeError(f"the matrix has shape {x.shape}; it must have {need:,} rows")
         y = np.zeros((made, x.shape[1]), dtype=np.float32)
         for rows in self.row_blocks():
             part = slice(int(self.indptr[rows.start]), int(self.indptr[rows.stop]))
@@ -132,7 +132,7 @@ class SparseMatrix:
         return y
 
     def row_blocks(self, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:
-        """Yield consecutive rows with about `entries` numbers, or one row, each."""
+        """Yield ranges of consecutive rows with about `entries` numbers each, at least one row."""
         begin = 0
         while begin < self.shape[0]:
             end = int(np.searchsorted(self.indptr, self.indptr[begin] + entries, side="right")) - 1
@@ -145,7 +145,7 @@ class SparseMatrix:
 
 
 def one_hot(ids: ArrayLike, size: int) -> SparseMatrix:
-    """Return a matrix with a row per id, of length `size`, which has a 1 at the id; OptionError for another id.
+    """Return a matrix with one row of length `size` per id, with a 1 at the id; OptionError for an invalid id.
 
     >>> one_hot([1, 0], 2).to_dense().tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -156,16 +156,16 @@ def one_hot(ids: ArrayLike, size: int) -> SparseMatrix:
         raise OptionError(f"ids is {numbers.ndim}-dimensional, of {numbers.dtype}; it must be a sequence of ints")
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
         bad = int(numbers[(numbers < 0) | (numbers >= size)][0])
-        raise OptionError(f"there is an id {bad}; with size {size:,} ids are from 0 to {size - 1:,}")
+        raise OptionError(f"ids contains {bad}; with size {size:,} ids must be from 0 to {size - 1:,}")
     n = len(numbers)
     return SparseMatrix(np.ones(n, np.float32), numbers.astype(np.int32), np.arange(n + 1, dtype=np.int64), (n, size))
 
 
 def _number(given: int | str, ids: dict[str, int], size: int, what: str) -> int:
-    """Return the number of a row or column that is given by number or name."""
+    """Return the index of a row or column given by index or name."""
     if isinstance(given, str):
         if given not in ids:
-            raise VocabError(f"{given!r} is the name of no {what}")
+            raise VocabError(f"there is no {what} named {given!r}")
         return ids[given]
     if not 0 <= given < size:
         raise VocabError(f"there is no {what} {given}; the last is {size - 1:,}")

@@ -20,10 +20,10 @@ NORMS = ("l2", "l1", None)
 def count_terms(
     documents: Iterable[str | Sequence[str]], *, terms: Sequence[str] | None = None, min_df: int = 1
 ) -> SparseMatrix:
-    """Count the terms of each document: a row for each, a column for each term in alphabetical order.
+    """Count the terms of each document: one row per document, one column per term, in alphabetical order.
 
-    A document is a list of terms, or a text that is split at white space. With `terms` only these are counted, in their
-    order; without, those that at least `min_df` documents have. CorpusError if no term is left.
+    A document is a list of terms, or a text that is split at white space. With `terms` only these are counted, in the
+    given order; without, all terms in at least `min_df` documents. CorpusError if no term is left.
 
     >>> count_terms(["to be or not to be"]).column_names, count_terms(["to be or not to be"]).to_dense().tolist()
     (('be', 'not', 'or', 'to'), [[2.0, 1.0, 1.0, 2.0]])
@@ -35,7 +35,7 @@ def count_terms(
         found = Counter(chain.from_iterable(counted))
         terms = sorted(term for term, n in found.items() if n >= as_int("min_df", min_df, minimum=1))
         if not terms:
-            raise CorpusError(f"no term is in {min_df} documents or more ({len(counted):,} documents)")
+            raise CorpusError(f"no term is in at least {min_df} documents ({len(counted):,} documents are given)")
     columns = {term: i for i, term in enumerate(terms)}
     if len(columns) != len(terms):
         raise OptionError("a term is given twice")
@@ -43,11 +43,11 @@ def count_terms(
 
 
 class TfIdf:
-    """Weights of terms by how few documents have them: learnt by `fit`, used by `transform`.
+    """TF-IDF weights of terms: `fit` learns the document frequencies, `transform` applies them.
 
-    The weight of a term is tf · idf, idf = log((1 + n) / (1 + df)) + 1 for n documents of which df have the term, or
-    log(n / df) + 1 with `smooth_idf=False`. With `sublinear_tf` tf is 1 + log(count). Then rows get the length 1 by the
-    `norm` "l2" or "l1", or stay with None. Numbers are those of scikit-learn's TfidfTransformer.
+    The weight of a term is tf · idf, idf = log((1 + n) / (1 + df)) + 1 for n documents, df of them with the term, or
+    log(n / df) + 1 with `smooth_idf=False`. With `sublinear_tf` tf is 1 + log(count). Then rows are scaled to length 1
+    in the `norm` "l2" or "l1"; None leaves them. Numbers are those of scikit-learn's TfidfTransformer.
 
     >>> weights = TfIdf(norm=None).fit_transform(["the cat", "the dog"])
     >>> weights[0, "the"], round(weights[0, "cat"], 4)  # 1 + log(3 / 2)
@@ -65,7 +65,7 @@ class TfIdf:
         self.idf: NDArray[np.float64] = np.empty(0)
 
     def fit(self, documents: Iterable[str | Sequence[str]]) -> TfIdf:
-        """Learn the terms, and in how many documents each is; return this object."""
+        """Learn the terms and their document frequencies; return this object."""
         self.fit_transform(documents)
         return self
 
@@ -78,9 +78,9 @@ class TfIdf:
         return self._weighted(counts)
 
     def transform(self, documents: Iterable[str | Sequence[str]]) -> SparseMatrix:
-        """Return the weights of other documents; terms that are unknown are left out. OptionError before `fit`."""
+        """Return the weights of other documents; unknown terms are left out. OptionError before `fit`."""
         if not self.terms:
-            raise OptionError("this TfIdf knows no terms; call fit first")
+            raise OptionError("this TfIdf has no terms; call fit first")
         return self._weighted(count_terms(documents, terms=self.terms))
 
     def _weighted(self, counts: SparseMatrix) -> SparseMatrix:

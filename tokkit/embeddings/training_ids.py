@@ -1,4 +1,4 @@
-"""The ids of a corpus in a memory-mapped file, so that every epoch reads ids and text is tokenized once."""
+"""The ids of a corpus in a memory-mapped file, so that text is tokenized once and every epoch reads ids."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 UNKNOWN = (1 << 32) - 1
 _FORMAT = b"tokkit ids 1\n"
 _MAPPED_IDS = 1 << 22
-"""Ids that are copied at a time."""
+"""Number of ids copied at a time."""
 
 
 class TrainingIds:
-    """Sentences as ids of a vocabulary: sentence i is `ids[ends[i - 1]:ends[i]]`, without words out of vocabulary.
+    """Sentences as ids of a vocabulary: sentence i is `ids[ends[i - 1]:ends[i]]`, without out-of-vocabulary words.
 
-    `ids` (uint32) and `ends` (int64) are parts of a memory-mapped file, which is removed on `close`, with the object
-    and at the end of the process, unless it was kept by `cache`. `n_words` counts the corpus's words, those out of
-    vocabulary included.
+    `ids` (uint32) and `ends` (int64) are parts of a memory-mapped file, which is removed on `close`, with the object,
+    or at the end of the process, unless `cache` keeps it. `n_words` is the number of words in the corpus,
+    out-of-vocabulary words included.
 
     >>> with TrainingIds.of([["a", "rose", "is", "a", "rose"], ["is", "it"]], min_count=2) as corpus:
     ...     corpus.vocabulary.words, [ids.tolist() for ids in corpus.sentences()], corpus.n_words
@@ -69,12 +69,12 @@ class TrainingIds:
         cache: StrPath | None = None,
         max_sentence_words: int = MAX_SENTENCE_WORDS,
     ) -> TrainingIds:
-        """Read sentences (lists of words, or texts), or a file of lines, or several; choose a vocabulary; return ids.
+        """Read sentences (lists of words, or texts) or files of lines, choose a vocabulary, and return ids.
 
         Texts and lines are split at white space, or by a `tokenizer`, whose tokens are then the words. A sentence of
-        over `max_sentence_words` is cut into several. With a `vocabulary` no other is made. The file is temporary; with
-        `cache` it is kept under that name, and taken from there next time if corpus_file, tokenizer and options are the
-        same. CorpusError for invalid UTF-8 or no words, OSError for a full disk, and nothing is left.
+        more than `max_sentence_words` is split. A given `vocabulary` is used as it is. The file is temporary; with
+        `cache` it is kept under that name, and reused if corpus_file, tokenizer and options are the same. CorpusError
+        for invalid UTF-8 or no words, OSError for a full disk; no files are left then.
         """
         key = None
         if cache is not None and corpus_file is not None and vocabulary is None:
@@ -99,7 +99,7 @@ class TrainingIds:
     def from_counted(
         cls, counted: CountedSentences, vocabulary: Vocabulary, *, cache: StrPath | None = None, key: Any = None
     ) -> TrainingIds:
-        """Write the ids of sentences whose words have been counted."""
+        """Write the ids of counted sentences."""
         to = np.array([vocabulary.ids.get(word, UNKNOWN) for word in counted.words], dtype=np.uint32)
         n_words = counted.n_words
         ids, ends = counted.ids, counted.ends
@@ -134,12 +134,12 @@ class TrainingIds:
 
     @classmethod
     def open(cls, path: StrPath) -> TrainingIds:
-        """Return the ids that `cache` kept; FormatError for another file."""
+        """Return the ids stored by `cache`; FormatError for another file."""
         return cast(TrainingIds, cls._open(path, None))
 
     @classmethod
     def _open(cls, path: StrPath, key: Any) -> TrainingIds | None:
-        """Return what `cache` kept, or None if it was made of something else than `key` says."""
+        """Return the ids stored by `cache`, or None if they were made from a corpus or options other than `key`."""
         file = open(path, "rb")  # noqa: SIM115 - the object closes it
         try:
             about = _about(file, os.fspath(path))
@@ -152,19 +152,21 @@ class TrainingIds:
             file.close()
             if isinstance(error, FormatError):
                 raise
-            raise FormatError(f"{os.fspath(path)}: the description at its end is wrong: {error}") from None
+            raise FormatError(f"{os.fspath(path)}: the description at its end is invalid: {error}") from None
         if made.ids.max(initial=0) >= len(vocabulary) or not _rises(made.ends, len(made.ids)):
             made.close()
-            raise FormatError(f"{os.fspath(path)}: its ids do not fit its vocabulary, or its sentences its ids")
+            raise FormatError(
+                f"{os.fspath(path)}: its ids do not match its vocabulary, or its sentences do not match its ids"
+            )
         return made
 
     @property
     def n_sentences(self) -> int:
-        """Sentences that have at least one word of the vocabulary."""
+        """The number of sentences with at least one word of the vocabulary."""
         return len(self.ends)
 
     def __len__(self) -> int:
-        """Return how many ids there are."""
+        """Return the number of ids."""
         return len(self.ids)
 
     def sentences(self) -> Iterator[NDArray[np.uint32]]:
@@ -175,10 +177,10 @@ class TrainingIds:
             start = end
 
     def close(self) -> None:
-        """Remove the temporary file; `ids` and `ends` become empty. Doing it twice does nothing."""
+        """Remove the temporary file; `ids` and `ends` become empty. A second call does nothing."""
         self.ids, self.ends = np.empty(0, np.uint32), np.empty(0, np.int64)
         self._file.close()
-        with contextlib.suppress(BufferError):  # arrays of the caller still look at it; it goes with them
+        with contextlib.suppress(BufferError):  # the caller's arrays still use it; it is freed with them
             self._map.close()
 
     def __enter__(self) -> TrainingIds:
@@ -194,7 +196,7 @@ class TrainingIds:
 
 
 def _created(path: str | None) -> IO[bytes]:
-    """Return a new file, or a temporary one that has no name where the system can do so."""
+    """Return a new file, or a temporary one, unnamed if the system supports it."""
     return open(path, "w+b") if path is not None else tempfile.TemporaryFile(prefix="tokkit-")
 
 
@@ -203,16 +205,16 @@ def _rises(ends: NDArray[np.int64], last: int) -> bool:
 
 
 def _about(file: IO[bytes], path: str) -> dict[str, Any]:
-    """Return the description at the end of a file; FormatError if there is none, or its sizes are not the file's."""
+    """Return the description at the end of a file; FormatError if it is missing or its sizes do not match."""
     tail = len(_FORMAT) + 8
     size = os.fstat(file.fileno()).st_size
     file.seek(max(size - tail, 0))
     data = file.read(tail)
     length = int.from_bytes(data[:8], "little")
     if not data.endswith(_FORMAT) or length > size - tail:
-        raise FormatError(f"{path} is not a file of training ids, or not whole")
+        raise FormatError(f"{path} is not a file of training ids, or is truncated")
     file.seek(size - tail - length)
     about: dict[str, Any] = json.loads(file.read(length))
     if 8 * about["n_ends"] + 4 * about["n_ids"] + length + tail != size:
-        raise FormatError(f"{path}: it says {about['n_ids']} ids and {about['n_ends']} sentences, and has another size")
+        raise FormatError(f"{path}: its size does not match {about['n_ids']} ids and {about['n_ends']} sentences")
     return about

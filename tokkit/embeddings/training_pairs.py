@@ -1,4 +1,4 @@
-"""The pairs that word2vec learns from, listed as the literature does."""
+"""The training pairs of word2vec, as listed in the literature."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tokkit.errors import OptionError
 
 
 def training_pairs(words: Sequence[str], window: int = 5, *, sg: int = 0, borders: bool = True) -> list[Any]:
-    """Return the pairs of a sentence with whole windows: (context, word) of CBOW, (word, context word) of skip-gram.
+    """Return the pairs of a sentence with full windows: (context, word) for CBOW, (word, context word) for skip-gram.
 
-    `borders=False` leaves out words whose windows the sentence cuts, as drawings in the literature do; training uses
+    `borders=False` leaves out words whose windows exceed the sentence, as in figures of the literature; training uses
     them. Training also shrinks each window at random and drops frequent words.
 
     >>> training_pairs("the quick brown fox jumps".split(), 1, borders=False)

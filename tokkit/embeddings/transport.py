@@ -1,4 +1,4 @@
-"""The cheapest way to move weights from some places to others: what the distance of two documents is."""
+"""The optimal transport of weights, on which the distance of two documents is based."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tokkit.errors import OptionError
 
 
 def cheapest(costs: NDArray[np.float64], supply: NDArray[np.float64], demand: NDArray[np.float64]) -> float:
-    """Return the least cost of moving `supply` (n,) to `demand` (m,), of equal sums; `costs` (n, m) are of 1 each.
+    """Return the minimum cost of moving `supply` (n,) to `demand` (m,), with equal sums; `costs` (n, m) are per unit.
 
     OptionError if scipy is not installed: it solves the linear program.
     """

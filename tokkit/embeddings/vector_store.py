@@ -1,4 +1,4 @@
-"""Keys and their vectors in one matrix, with attributes such as counts: what queries and files build on."""
+"""Keys and their vectors in one matrix, with attributes such as counts: the base of queries and files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tokkit.embeddings.keys import KEY_TYPES, Key, Keys
 from tokkit.errors import OptionError, ShapeError
 
 ROWS = 1 << 8
-"""Rows whose lengths are computed at once: 600 KiB of float64 of 300 columns stay in the cache."""
+"""Rows whose lengths are computed at once: with 300 columns 600 KiB of float64, which fit in the cache."""
 
 
 def _lengths_of(rows: NDArray[Any]) -> NDArray[Any]:
@@ -72,7 +72,7 @@ class VectorStore(Keys):
         counts: ArrayLike | None,
         rows: dict[Any, int] | None = None,
     ) -> None:
-        """Take keys and the matrix of their vectors, which is not copied; errors for what does not fit.
+        """Set the keys and the matrix of their vectors, which is not copied; raises for inconsistent sizes.
 
         `rows` is key → row, if that is known.
         """
@@ -106,13 +106,13 @@ class VectorStore(Keys):
         return self.has_index_for(key)
 
     def has_index_for(self, key: Any) -> bool:
-        """Return whether a key has a row of its own."""
+        """Return whether a key has a row."""
         return bool(self.get_index(key, -1) >= 0)
 
     def get_index(self, key: Any, default: int | None = None) -> int:
         """Return the row of a key; without such a key `default`, or KeyError if that is None.
 
-        An int that is not a key is a row itself, if there are so many.
+        An int that is not a key is a row, if it is in range.
         """
         found = self._row(key)
         if found >= 0:
@@ -147,7 +147,7 @@ class VectorStore(Keys):
     def add_vector(self, key: Key, vector: ArrayLike) -> int:
         """Add a key and its vector, in the first row without a key, and return the row.
 
-        If all rows have keys the matrix is copied, which a UserWarning says: `add_vectors` adds many at once.
+        If all rows have keys the matrix is copied, with a UserWarning; `add_vectors` adds many at once.
         """
         row = self.next_index
         if row < len(self) and self.index_to_key[row] is None:
@@ -173,8 +173,8 @@ class VectorStore(Keys):
     ) -> None:
         """Add keys and their vectors (n, d); `extras` are their attributes, name → array (n,).
 
-        Keys that exist keep their vectors and attributes, unless `replace` is true. ShapeError for vectors that do
-        not fit; then nothing has changed.
+        Existing keys keep their vectors and attributes unless `replace` is true. ShapeError for vectors that do not
+        fit; then nothing is changed.
         """
         given: list[Any] = [keys] if isinstance(keys, KEY_TYPES) else list(keys)
         rows = np.asarray(weights)
@@ -218,13 +218,13 @@ class VectorStore(Keys):
         self.add_vectors(keys, weights, replace=True)
 
     def _own(self) -> NDArray[Any]:
-        """Return the matrix to write to: a copy of a mapped one."""
+        """Return a writable matrix: a copy if it is memory-mapped."""
         if not self.vectors.flags.writeable:
             self.vectors = self.vectors.copy()
         return self.vectors
 
     def allocate_vecattrs(self, attrs: Sequence[str] | None = None, types: Sequence[Any] | None = None) -> None:
-        """Make arrays of attributes as long as there are keys; without names, those that exist.
+        """Extend the arrays of attributes to the number of keys; by default all existing attributes.
 
         TypeError if an attribute exists with another type.
         """
@@ -235,7 +235,9 @@ class VectorStore(Keys):
             dtype: Any = {int: np.int64, str: object}.get(given, given)
             old = self.expandos.get(name)
             if old is not None and not np.issubdtype(dtype, old.dtype):
-                raise TypeError(f"the attribute {name!r} has values of {old.dtype}; {np.dtype(dtype)} was given")
+                raise TypeError(
+                    f"the attribute {name!r} has values of {old.dtype}; the type must not change to {np.dtype(dtype)}"
+                )
             if old is None or len(old) != len(self):
                 made: NDArray[Any] = np.zeros(len(self), dtype=dtype if old is None else old.dtype)
                 if old is not None:
@@ -249,11 +251,11 @@ class VectorStore(Keys):
         self.expandos[attr][self.get_index(key)] = val
 
     def get_vecattr(self, key: Key, attr: str) -> Any:
-        """Return an attribute of a key; KeyError if the key or the attribute is not there."""
+        """Return an attribute of a key; KeyError if the key or the attribute does not exist."""
         return self.expandos[attr][self.get_index(key)]
 
     def fill_norms(self, force: bool = False) -> None:
-        """Compute the lengths of all vectors, `norms`, if that has not been done; `force` after a change in place."""
+        """Compute `norms`, the lengths of all vectors, if not yet done; use `force` after a change in place."""
         if force:
             self.norms = None
         self._lengths()
@@ -277,7 +279,7 @@ class VectorStore(Keys):
         self.norms = np.ones(len(self.vectors), dtype=self.vectors.dtype)
 
     def sort_by_descending_frequency(self) -> None:
-        """Sort keys, vectors and attributes by falling "count"; equal counts keep their order reversed, as in gensim.
+        """Sort keys, vectors and attributes by descending "count"; equal counts are in reversed order, as in gensim.
 
         KeyError without counts.
         """

@@ -1,4 +1,4 @@
-"""The words that get vectors: which of a corpus's words they are, and how often each is kept and drawn."""
+"""The words with vectors: chosen from a corpus, with the probabilities of keeping and drawing each word."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tokkit.errors import CorpusError, OptionError, VocabError
 
 MIN_GUIDE, MAX_GUIDE = 1 << 10, 1 << 20
 DRAWS = 1 << 31
-"""Values of a draw (csrc/embed/negatives.h)."""
+"""The range of a random draw (csrc/embed/negatives.h)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Words and their counts; the id of a word is its place, and words come in the order of falling counts.
+    """Words and their counts, in descending order of counts; the id of a word is its index.
 
     >>> vocabulary = Vocabulary.of(["a", "rose", "is"], [3, 4, 1], min_count=2)
     >>> vocabulary.words, vocabulary.ids["a"], vocabulary.counts.tolist()
@@ -39,11 +39,11 @@ class Vocabulary:
         max_final_vocab: int | None = None,
         sorted_vocab: bool = True,
     ) -> Vocabulary:
-        """Choose from words in the order of first sight: those that occur `min_count` times or more.
+        """Choose the words with at least `min_count` occurrences from words in order of first occurrence.
 
-        `max_final_vocab` raises that bound until no more words are left: words whose counts are equal stay or go
-        together. Of words with equal counts the one seen last comes first, as in gensim. With `sorted_vocab=False`
-        words stay in the order of first sight. CorpusError if no word is left.
+        `max_final_vocab` increases this bound until at most that many words are left; words with equal counts are kept
+        or dropped together. Of words with equal counts the last one seen comes first, as in gensim. With
+        `sorted_vocab=False` words stay in order of first occurrence. CorpusError if no word is left.
         """
         numbers = np.asarray(counts, dtype=np.int64)
         bound = least_count(numbers, min_count, max_final_vocab)
@@ -54,7 +54,7 @@ class Vocabulary:
                 if len(words)
                 else "no words"
             )
-            raise CorpusError(f"no word occurs {bound} times or more ({most}); lower min_count, or give more text")
+            raise CorpusError(f"no word occurs at least {bound} times ({most}); lower min_count, or give more text")
         if sorted_vocab:
             kept = kept[np.lexsort((-kept, -numbers[kept]))]
         return cls(tuple(words[i] for i in kept.tolist()), numbers[kept])
@@ -85,10 +85,9 @@ class Vocabulary:
         return id_
 
     def updated(self, words: Sequence[str], counts: ArrayLike, *, min_count: int = 1) -> Vocabulary:
-        """Return a vocabulary with the counts of another corpus added, in which every word keeps its id.
+        """Return a vocabulary with the counts of another corpus added; every word keeps its id.
 
-        Words that are new and occur `min_count` times or more there come after all others, in the order of first
-        sight.
+        New words with at least `min_count` occurrences come after all others, in order of first occurrence.
         """
         numbers = np.asarray(counts, dtype=np.int64)
         known = np.array([self.ids.get(word, -1) for word in words], dtype=np.int64)
@@ -98,10 +97,10 @@ class Vocabulary:
         return Vocabulary((*self.words, *(words[i] for i in new.tolist())), np.concatenate([total, numbers[new]]))
 
     def keep_probabilities(self, sample: float = 1e-3) -> NDArray[np.float64]:
-        """Return how likely an occurrence of each word is kept when frequent words are sampled down.
+        """Return the probability that an occurrence of each word is kept in the subsampling of frequent words.
 
-        As in gensim: with t = sample · total, or, of a sample from 1 on, t = ⌊sample · (3 + √5) / 2⌋, it is
-        (√(count / t) + 1) · t / count, at most 1 (Mikolov et al. 2013, as in their program). 0 keeps everything.
+        As in gensim: (√(count / t) + 1) · t / count, at most 1, with t = sample · total, or t = ⌊sample · (3 + √5) / 2⌋
+        if sample is at least 1 (Mikolov et al. 2013, as in their program). 0 keeps everything.
         """
         if not sample:
             return np.ones(len(self))
@@ -112,7 +111,7 @@ class Vocabulary:
         return np.asarray(np.minimum((np.sqrt(counts / bound) + 1) * (bound / counts), 1.0))
 
     def negatives(self, ns_exponent: float = 0.75) -> Negatives:
-        """Return the table that draws words with probabilities proportional to count^ns_exponent."""
+        """Return the table for drawing words with probabilities proportional to count^ns_exponent."""
         if not np.isfinite(ns_exponent):
             raise OptionError(f"ns_exponent is {ns_exponent!r}; it must be a finite number")
         # Relative to the largest, so that no exponent overflows.
@@ -124,7 +123,7 @@ class Vocabulary:
 
 
 def least_count(counts: NDArray[np.int64], min_count: int, max_final_vocab: int | None) -> int:
-    """Return the count from which words are kept."""
+    """Return the minimum count of kept words."""
     for name, value, least in (("min_count", min_count, 0), ("max_final_vocab", max_final_vocab, 1)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise OptionError(f"{name} is {value!r}; it must be an int of at least {least}")

@@ -1,4 +1,4 @@
-"""Trains vectors of words by word2vec: skip-gram and CBOW, negative sampling and hierarchical softmax."""
+"""Trains word vectors with word2vec: skip-gram and CBOW, negative sampling and hierarchical softmax."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 Sentences = Iterable[Any] | TrainingIds
 Files = StrPath | Sequence[StrPath]
 ROWS = 1 << 12
-"""Rows that are looked at together, so that no second matrix is made."""
+"""Rows processed at once, to avoid a second matrix."""
 Report = Callable[[TrainingProgress], Any]
 
 
 class Word2Vec:
-    """A model of vectors of words (`wv`), and what is needed to train it further.
+    """A word2vec model: vectors of words (`wv`), and the state for further training.
 
     Names and defaults are those of gensim 4. `sentences` are lists of words, or texts, which are split at white space
-    or by a `tokenizer`; `corpus_file` is a file of them, or several, a sentence a line; `TrainingIds` are ids that were
-    read before. With `workers=1` one seed gives one result, to the bit; several (None: all CPUs) change the same
-    vectors without locks, and results vary. `batched=True` learns the whole window of a word in one step, with the
-    same negative samples for all its words: another order of updates, twice as fast.
+    or by a `tokenizer`; `corpus_file` is a file or several files with one sentence per line; `TrainingIds` are ids read
+    before. With `workers=1` a seed gives a bit-identical result; several workers (None: all CPUs) update the same
+    vectors without locks, and results vary. `batched=True` trains the whole window of a word in one step, with the same
+    negative samples for all its words: another order of updates, twice as fast.
 
     >>> texts = ["the king rules the land", "the queen rules the land", "a cat sleeps", "a dog sleeps"] * 20
     >>> model = Word2Vec(texts, vector_size=16, window=2, min_count=1, workers=1)
@@ -76,7 +76,7 @@ class Word2Vec:
         progress: Report | None = None,
         cache: StrPath | None = None,
     ) -> None:
-        """Make a model, and train it if there are sentences; `cache` keeps their ids (see `TrainingIds.of`)."""
+        """Create a model, and train it if sentences are given; `cache` stores their ids (see `TrainingIds.of`)."""
         given = locals()
         self.options = Word2VecOptions(**{name: given[name] for name in Word2VecOptions.__dataclass_fields__})
         self.tokenizer = tokenizer
@@ -125,16 +125,18 @@ class Word2Vec:
         update: bool = False,
         progress_per: int | None = None,
     ) -> None:
-        """Choose the words and initialize their vectors; with `update`, add words and counts and keep what was learnt.
+        """Choose the words and initialize their vectors; with `update`, add words and counts and keep trained vectors.
 
-        `progress_per` is gensim's, and does nothing.
+        `progress_per` exists for compatibility with gensim, and does nothing.
         """
         if isinstance(corpus_iterable, TrainingIds) and not update:
             self.corpus_count, self.corpus_total_words = corpus_iterable.n_sentences, corpus_iterable.n_words
             self._begin(corpus_iterable.vocabulary)
             return
         if isinstance(corpus_iterable, TrainingIds):
-            raise OptionError("TrainingIds have no new words; build_vocab(update=True) takes sentences or corpus_file")
+            raise OptionError(
+                "TrainingIds contain no new words; give build_vocab(update=True) sentences or corpus_file"
+            )
         with CountedSentences.of(corpus_iterable, corpus_file=corpus_file, tokenizer=self.tokenizer) as counted:
             self.corpus_count, self.corpus_total_words = len(counted.ends), counted.n_words
             self._choose(counted.words, counted.counts, update)
@@ -142,7 +144,7 @@ class Word2Vec:
     def build_vocab_from_freq(
         self, word_freq: Mapping[str, int], *, corpus_count: int | None = None, update: bool = False
     ) -> None:
-        """Do as `build_vocab` with counts that are known."""
+        """Do the same as `build_vocab` from known counts."""
         self.corpus_count, self.corpus_total_words = corpus_count or 0, sum(word_freq.values())
         self._choose(list(word_freq), np.fromiter(word_freq.values(), dtype=np.int64, count=len(word_freq)), update)
 
@@ -158,7 +160,7 @@ class Word2Vec:
             self._grow(self.vocabulary.updated(words, counts, min_count=bound))
 
     def _begin(self, vocabulary: Vocabulary) -> None:
-        """Initialize all vectors: uniform in ±1 / vector_size, and the outer ones 0."""
+        """Initialize all vectors: uniform in ±1 / vector_size, and 0 for the output vectors."""
         _check_size(vocabulary)
         n, d = len(vocabulary), self.options.vector_size
         self.epochs_trained, self.schedule = 0, None
@@ -187,7 +189,7 @@ class Word2Vec:
         outer: NDArray[np.float32] | None,
         nodes: NDArray[np.float32] | None,
     ) -> None:
-        """Take words and the vectors of words, of words as targets, and of inner nodes; they are trained in place."""
+        """Set the words and the vectors of words, of targets, and of inner nodes, which are trained in place."""
         self.vocabulary = vocabulary
         self.wv = KeyedVectors.of(list(vocabulary.words), vectors, vocabulary.counts)
         self.syn1neg, self.syn1 = outer, nodes
@@ -208,12 +210,12 @@ class Word2Vec:
         progress: Report | None = None,
         resume: bool = False,
     ) -> tuple[int, int]:
-        """Train for some epochs; return how many words were trained on, and how many were read.
+        """Train for some epochs; return the numbers of words trained on and of words read.
 
         The learning rate falls from `start_alpha` to `end_alpha`. `callbacks` are gensim's: on_epoch_end(model) and
-        so on; `progress` is called ten times a second. What Ctrl-C interrupts is taken up by `resume=True` with the
-        same sentences, after `save` and `load` too. The total numbers are gensim's, and are not needed: they are
-        counted.
+        so on; `progress` is called ten times a second. `resume=True` with the same sentences continues a training
+        interrupted by Ctrl-C, also after `save` and `load`. The total numbers exist for compatibility with gensim, and
+        are not needed.
         """
         if self.vocabulary is None:
             raise OptionError("there is no vocabulary yet; call build_vocab before train")
@@ -239,7 +241,7 @@ class Word2Vec:
     ) -> tuple[int, int]:
         options = self.options
         if ids.vocabulary.words != cast(Vocabulary, self.vocabulary).words:
-            raise OptionError("the ids are those of another vocabulary; make them with vocabulary=model.vocabulary")
+            raise OptionError("the ids belong to another vocabulary; create them with vocabulary=model.vocabulary")
         if not resume:
             chosen = Word2VecOptions(
                 **options.as_dict()
@@ -251,7 +253,7 @@ class Word2Vec:
             )
             self.schedule = Schedule(chosen.epochs, chosen.alpha, chosen.min_alpha, self.epochs_trained, compute_loss)
         elif self.schedule is None:
-            raise OptionError("resume=True, and no training was interrupted")
+            raise OptionError("resume is True, but no training was interrupted")
         schedule = self.schedule
         schedule.compute_loss |= compute_loss
         training = self._training(ids, schedule)
@@ -271,7 +273,7 @@ class Word2Vec:
             self.wv.norms = None
         if not all(np.isfinite(self.wv.vectors[i : i + ROWS]).all() for i in range(0, len(self.wv), ROWS)):
             warnings.warn(
-                f"vectors are not finite; a lower alpha than {schedule.start_alpha} may help",
+                f"vectors are not finite; use an alpha lower than {schedule.start_alpha}",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -304,7 +306,7 @@ class Word2Vec:
 
     @property
     def running_training_loss(self) -> float:
-        """The sum of losses of the last training with `compute_loss=True`, of all its epochs."""
+        """The sum of losses over all epochs of the last training with `compute_loss=True`."""
         return self.schedule.loss if self.schedule is not None else 0.0
 
     def get_latest_training_loss(self) -> float:
@@ -312,7 +314,7 @@ class Word2Vec:
         return self.running_training_loss
 
     def predict_output_word(self, context_words_list: Iterable[str], topn: int = 10) -> list[tuple[str, float]] | None:
-        """Return the likeliest words in a context with their probabilities; None if no word of it is known."""
+        """Return the most probable words in a context with their probabilities; None if no context word is known."""
         if self.syn1neg is None:
             raise OptionError("predict_output_word needs a model trained with negative sampling (negative=5)")
         rows = [self.wv.get_index(word) for word in context_words_list if word in self.wv]
@@ -327,12 +329,12 @@ class Word2Vec:
         return [(self.wv.index_to_key[i], float(chances[i])) for i in np.argsort(-chances, kind="stable")[:topn]]
 
     def save(self, path: StrPath) -> None:
-        """Write the whole model, and where an interrupted training stands, to a safetensors file."""
+        """Write the whole model, and the state of an interrupted training, to a safetensors file."""
         word2vec_file.save(self, path)
 
     @classmethod
     def load(cls, path: StrPath, *, tokenizer: Tokenizer | None = None, workers: int | None = None) -> Word2Vec:
-        """Read what `save` wrote; FormatError for another file. gensim's pickled files are not read."""
+        """Read a file written by `save`; FormatError for another file. gensim's pickles are not supported."""
         return word2vec_file.load(cls(tokenizer=tokenizer, workers=workers), path)
 
     def __repr__(self) -> str:
@@ -343,8 +345,8 @@ class Word2Vec:
 def _check_size(vocabulary: Vocabulary) -> None:
     if len(vocabulary) < 2:
         raise CorpusError(
-            f"the vocabulary has one word, {vocabulary.words[0]!r}; there must be two or more to learn from (lower "
-            "min_count, or give more text)"
+            f"the vocabulary has one word, {vocabulary.words[0]!r}; training needs at least two (lower min_count, or "
+            "give more text)"
         )
 
 

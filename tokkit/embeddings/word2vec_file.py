@@ -1,4 +1,4 @@
-"""Files of whole word2vec models: vectors, outer vectors, words and the state of training, without pickle."""
+"""Files of whole word2vec models: vectors, output vectors, words and the state of training, without pickle."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _PICKLE = b"\x80"
 
 
 def save(model: Word2Vec, path: str | os.PathLike[str]) -> None:
-    """Write a model, all of it or nothing."""
+    """Write a model atomically."""
     if model.vocabulary is None:
-        raise OptionError("there is no vocabulary yet, and nothing to save")
+        raise OptionError("there is no vocabulary yet; train the model before saving it")
     tensors: dict[str, Any] = {"vectors": model.wv.vectors, "counts": model.vocabulary.counts}
     if model.syn1neg is not None:
         tensors["syn1neg"] = model.syn1neg
     if model.syn1 is not None:
         tensors["syn1"] = model.syn1
-    # A tensor, because the header of such files is bounded.
+    # Stored as a tensor, because the size of the header is limited.
     tensors["words"] = np.frombuffer(json.dumps(model.vocabulary.words).encode(), dtype=np.uint8)
     about = {
         "options": model.options.as_dict(),
@@ -49,8 +49,8 @@ def load(model: Word2Vec, path: str | os.PathLike[str]) -> Word2Vec:
     with open(path, "rb") as file:
         if file.read(1) == _PICKLE:
             raise FormatError(
-                f"{shown} is a pickled file, as gensim saves models; it could run any code, and is not read. Export "
-                "its vectors there: model.wv.save_word2vec_format('vectors.bin', binary=True)"
+                f"{shown} is a pickle, as gensim saves models; it could run any code, and is not supported. Export "
+                "its vectors in gensim: model.wv.save_word2vec_format('vectors.bin', binary=True)"
             )
     tensors = read_safetensors(path)
     try:
@@ -66,7 +66,7 @@ def load(model: Word2Vec, path: str | os.PathLike[str]) -> Word2Vec:
         model.epochs_trained = about["epochs_trained"]
         model.schedule = None if about["schedule"] is None else Schedule(**about["schedule"])
     except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{shown} is not a word2vec model that tokkit saved: {error!r}") from None
+        raise FormatError(f"{shown} is not a word2vec model saved by tokkit: {error!r}") from None
     n, d = len(words), model.options.vector_size
     shapes = {
         "vectors": (n, d),

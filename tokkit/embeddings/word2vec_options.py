@@ -19,7 +19,7 @@ MAX_NEGATIVE = 1000
 
 @dataclass(frozen=True)
 class Word2VecOptions:
-    """What determines a model, apart from its corpus; names and defaults are those of gensim 4."""
+    """The options of a model; names and defaults are those of gensim 4."""
 
     vector_size: int = 100
     window: int = 5
@@ -52,11 +52,11 @@ class Word2VecOptions:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
                 raise OptionError(f"{name} is {value!r}; it must be a number of at least 0")
         if self.negative > MAX_NEGATIVE:
-            raise OptionError(f"negative is {self.negative}; at most {MAX_NEGATIVE} samples can be drawn for a word")
+            raise OptionError(f"negative is {self.negative}; it must be at most {MAX_NEGATIVE}")
         if not self.hs and not self.negative:
-            raise OptionError("hs and negative are 0, so that nothing is trained; negative=5 is usual, or hs=1")
+            raise OptionError("hs and negative are 0, so nothing is trained; give negative=5 or hs=1")
         if self.batched and (not self.sg or self.hs or not self.negative):
-            raise OptionError("batched=True is for skip-gram with negative sampling alone: sg=1, hs=0, negative=5")
+            raise OptionError("batched=True needs skip-gram with negative sampling: sg=1, hs=0, negative=5")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the options by name."""

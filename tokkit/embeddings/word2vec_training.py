@@ -1,4 +1,4 @@
-"""Runs epochs of word2vec and fastText in slices, so that progress can be shown and Ctrl-C is heard."""
+"""Runs epochs of word2vec and fastText in slices, to report progress and to handle Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from tokkit._core.embed import FastTextTraining, Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
 
 SLICE_SECONDS = 0.1
-"""Time between two looks for Ctrl-C."""
+"""Time between two checks for Ctrl-C."""
 _FIRST_IDS = 20_000
 
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """How far a training is; words are those of all epochs."""
+    """The progress of a training; words are counted over all epochs."""
 
     epoch: int
-    """The epoch that runs, from 1 on."""
+    """The current epoch, from 1."""
     epochs: int
     words: int
     total_words: int
     words_per_second: float
     seconds_left: float
     loss: float | None
-    """Mean of -log of the probabilities, for each word kept in this epoch; None if losses are not computed."""
+    """The mean of -log of the probabilities per word kept in this epoch; None if losses are not computed."""
 
 
 @dataclass
 class Schedule:
-    """Which epochs are trained with which learning rates, and what has been done of them."""
+    """The epochs of a training with their learning rates, and its progress."""
 
     epochs: int
     start_alpha: float
     end_alpha: float
     first_epoch: int
-    """Epochs that the model was trained before; they draw other random numbers."""
+    """Epochs of previous trainings of the model, which use other random numbers."""
     compute_loss: bool = False
     epoch: int = 0
     sentence: int = 0
@@ -51,7 +51,7 @@ class Schedule:
     epoch_loss: float = 0.0
 
     def alpha(self, epoch: int) -> float:
-        """Return the learning rate at the beginning of an epoch."""
+        """Return the learning rate at the start of an epoch."""
         return self.start_alpha - (self.start_alpha - self.end_alpha) * epoch / self.epochs
 
 
@@ -62,9 +62,9 @@ def run_epoch(
     threads: int,
     progress: Callable[[TrainingProgress], Any] | None,
 ) -> None:
-    """Train the epoch at hand from its sentence at hand to its end; what was done is in `schedule` at any time.
+    """Train the rest of the current epoch, from the current sentence; `schedule` always holds the progress.
 
-    Ctrl-C that comes during a slice is raised after it: the slice counts, because the core itself notes its end.
+    Ctrl-C during a slice is raised after it: the slice counts, because the core itself records its end.
     """
     tally = np.array([schedule.sentence, 0.0, 0.0])
     before = replace(schedule)
@@ -120,5 +120,5 @@ def _run_slices(
 
 
 def _done(ids: TrainingIds, schedule: Schedule) -> int:
-    """Return how many ids have been trained on, in all epochs."""
+    """Return the number of ids trained on, in all epochs."""
     return schedule.epoch * len(ids) + (int(ids.ends[schedule.sentence - 1]) if schedule.sentence else 0)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tokkit.nn.arrays import Floats
 
 SHOWN = 60
-"""Characters of a text that a message quotes."""
+"""Maximum number of characters of a text that a message quotes."""
 
 
 class CompiledGrammar:
@@ -76,7 +76,7 @@ class GrammarConstraint:
         except OverflowError:
             self._too_large()
         if not words.any() and not self.finished:
-            raise GrammarError(f"no token of the vocabulary can follow {self._shown()}, and the text is not complete")
+            raise GrammarError(f"no token of the vocabulary can follow {self._shown()}, but the text is not complete")
         return words
 
     def allowed_ids(self) -> NDArray[np.int64]:

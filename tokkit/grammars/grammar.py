@@ -65,7 +65,7 @@ class Choice(Grammar):
 
     def __init__(self, choices: Sequence[str]) -> None:
         if isinstance(choices, str) or not choices or not all(isinstance(each, str) and each for each in choices):
-            raise GrammarError(f"choices are {choices!r}; they must be texts, at least one, and none empty")
+            raise GrammarError(f"choices is {choices!r}; it must contain at least one str, and no empty one")
         self.choices = list(choices)
 
     def rules(self) -> Rules:

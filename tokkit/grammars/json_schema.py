@@ -24,8 +24,8 @@ from tokkit.grammars.string_formats import FORMATS
 class Json(Grammar):
     """Any JSON value, without white space before or after it.
 
-    `whitespace` is what stands between its parts: "flexible" (any), "compact" (none), or "spaced" (one space after each
-    comma and colon, as Python's json.dumps writes).
+    `whitespace` between its parts is "flexible" (any), "compact" (none), or "spaced" (one space after each comma and
+    colon, as json.dumps writes in Python).
     """
 
     def __init__(self, *, whitespace: Whitespace = "flexible") -> None:
@@ -40,8 +40,8 @@ class JsonSchema(Grammar):
     """JSON that satisfies a schema (draft 2020-12; docs/how-to/constrain.md lists the keywords).
 
     `schema` is a mapping, a bool or JSON text. Members of objects come in the order of `properties`, others after them.
-    `oneOf` is read as `anyOf`. A schema without a type has the one type that its keywords are for. What is not
-    supported raises GrammarError with the list of it, and so does a schema that no text satisfies.
+    `oneOf` is read as `anyOf`. A schema without a type gets the type that its keywords apply to. GrammarError lists
+    unsupported keywords, and is also raised for a schema that no text satisfies.
 
     >>> JsonSchema({"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]})
     JsonSchema({'type': 'object', 'properties': {'age': {'type': 'integer'}}, 'required': ['age']})
@@ -49,7 +49,7 @@ class JsonSchema(Grammar):
 
     def __init__(self, schema: Mapping[str, Any] | bool | str, *, whitespace: Whitespace = "flexible") -> None:
         try:
-            # Also makes plain JSON of what Python has, and a copy.
+            # Also copies the schema, and converts Python values to JSON.
             document = schema if isinstance(schema, str) else json.dumps(schema, allow_nan=False)
             self.schema: Schema | bool = json.loads(document, parse_float=_finite, parse_constant=_finite)
         except (TypeError, ValueError, RecursionError) as error:
@@ -59,7 +59,7 @@ class JsonSchema(Grammar):
         try:
             self._rules = _Schemas(self.schema, JsonText(whitespace)).rules()
         except RecursionError:
-            raise GrammarError("the schema is nested too deep") from None
+            raise GrammarError("the schema is nested too deeply") from None
 
     def rules(self) -> Rules:
         """Return the grammar's rules."""
@@ -70,7 +70,7 @@ class JsonSchema(Grammar):
 
 
 class _Schemas:
-    """Makes a rule of each schema of a document; equal schemas share one, and so references may be recursive."""
+    """Creates a rule for each schema in a document; equal schemas share a rule, so references may be recursive."""
 
     def __init__(self, document: Schema | bool, json_text: JsonText) -> None:
         self._json = json_text
@@ -85,14 +85,14 @@ class _Schemas:
         limit = limits.current().pattern_size
         while self._waiting:
             if len(self._rules) > limit:
-                raise limits.exceeded("pattern_size", f"the schema makes over {limit:,} rules", GrammarError)
+                raise limits.exceeded("pattern_size", f"the schema needs more than {limit:,} rules", GrammarError)
             name, schema = self._waiting.pop()
             self._rules[name] = self._node(schema, self._places[name].removeprefix("the schema at "))
         made: dict[str, Node] = {**self._json.rules, **self._rules, "": self._start}
         return Rules(made, "", self._places | {"": "the schema"})
 
     def _rule(self, schema: Any, place: str) -> Node:
-        """Return the node of a schema: what calls its rule, which is made later."""
+        """Return the node of a schema: a call of its rule, which is created later."""
         flat = self._merger.flat(schema)
         if flat is True or flat == {}:
             return VALUE
@@ -117,7 +117,7 @@ class _Schemas:
             beside = sorted(schema.keys() - {"enum", "type"})
             if beside:
                 raise GrammarError(
-                    f"{place} has enum or const beside {', '.join(beside)}; leave out what does not hold"
+                    f"{place} has enum or const together with {', '.join(beside)}; leave one of them out"
                 )
             return self._json.literals(value for value in schema["enum"] if has_type(value, names))
         return one_of(*(self._of_type(name, schema, place) for name in names))
@@ -147,7 +147,7 @@ class _Schemas:
         high = [
             Bound(Decimal(str(schema[key])), key[0] == "e") for key in ("maximum", "exclusiveMaximum") if key in schema
         ]
-        least = max(low, default=None)  # of equal ones the open one
+        least = max(low, default=None)  # of equal bounds the open one
         most = min(high, key=lambda bound: (bound.value, not bound.open), default=None)
         if name == "number":
             return decimals(least, most)
@@ -161,9 +161,7 @@ class _Schemas:
         lengths = schema.keys() & {"minLength", "maxLength"}
         if len(patterns) + bool(lengths) > 1:
             asked = sorted(schema.keys() & OF_TYPES["string"])
-            raise GrammarError(
-                f"{place} has {' and '.join(asked)}, which are not supported together; write one pattern"
-            )
+            raise GrammarError(f"{place} has {' and '.join(asked)}, which cannot be combined; write one pattern")
         if patterns:
             return sequence(text('"'), in_string(regular(patterns[0], search=True)), text('"'))
         if not lengths:
@@ -203,8 +201,10 @@ class _Schemas:
         if not properties:
             return self._json.enclosed("{}", self._json.listed(self._json.member(STRING, others), least, most))
         if least > len(required) or most is not None:
-            raise GrammarError(f"{place} has minProperties or maxProperties beside properties, which is not supported")
-        # From the last member to the first: what may follow where there is a member before it, and where there is none.
+            raise GrammarError(
+                f"{place} has minProperties or maxProperties together with properties, which is not supported"
+            )
+        # From the last member to the first: what may follow with a member before it, and without one.
         members = [
             (
                 self._json.member(self._json.literal(name), self._rule(value, f"{place}/properties/{name}")),
@@ -227,7 +227,7 @@ class _Schemas:
         return self._json.enclosed("{}", none)
 
     def _named(self, node: Node, name: str) -> Node:
-        """Return what calls a node that is used in several places."""
+        """Return a call of a node that is used in several places."""
         if isinstance(node, (Call, Texts)):
             return node
         key = f"{len(self._rules)} {name}"
@@ -238,7 +238,7 @@ class _Schemas:
 def _finite(number: str) -> float:
     made = float(number)
     if not isfinite(made):
-        raise ValueError(f"{number} is not a number that JSON has, or too large")
+        raise ValueError(f"{number} is not a JSON number, or too large")
     return made
 
 

@@ -1,4 +1,4 @@
-"""The texts of JSON values, as nodes: strings with their escapes, objects, arrays, and white space between them."""
+"""The texts of JSON values as nodes: strings with escapes, objects, arrays, and white space between them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tokkit.unicode_regex.code_points import ALL, CodePoints
 Whitespace = Literal["flexible", "compact", "spaced"]
 CONTROLS = CodePoints.ranges([(0, 0x1F)])
 PLAIN = ALL - CONTROLS - CodePoints.ranges([(0x22, 0x22), (0x5C, 0x5C)])
-"""Characters that strings have as they are."""
+"""Characters that need no escape in strings."""
 SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 ESCAPES = {chr(c): f"\\u{c:04x}" for c in range(0x20)} | SHORT
-"""How characters that strings cannot have as they are spelt."""
+"""Characters that need an escape in strings → their escapes."""
 
 
 def _set(*ranges: str) -> Node:
@@ -32,7 +32,7 @@ _ESCAPE = sequence(
         _set('""', "\\\\", "//", "bb", "ff", "nn", "rr", "tt"),
         sequence(text("u"), _set("09", "ac", "AC", "ef", "EF"), Repeat(_HEX, 3, 3)),
         sequence(text("u"), _set("dd", "DD"), _set("07"), Repeat(_HEX, 2, 2)),
-        # A character beyond U+FFFF is two escapes.
+        # A character above U+FFFF is two escapes.
         sequence(
             text("u"), _set("dd", "DD"), _set("89", "ab", "AB"), Repeat(_HEX, 2, 2), text("\\u"), _set("dd", "DD"),
             _set("cf", "CF"), Repeat(_HEX, 2, 2),
@@ -43,7 +43,7 @@ CHARACTER, STRING, VALUE = Call("a character"), Call("a string"), Call("any JSON
 
 
 class JsonText:
-    """Makes nodes of JSON with one rule for white space; `rules` are those that the nodes call."""
+    """Creates nodes of JSON with one rule for white space; `rules` are the rules that the nodes call."""
 
     def __init__(self, whitespace: Whitespace) -> None:
         flexible = many(_set("  ", "\t\t", "\n\n", "\r\r"))
@@ -65,7 +65,7 @@ class JsonText:
         }
 
     def enclosed(self, brackets: str, inside: Node) -> Node:
-        """Return what is in brackets, with white space at both ends."""
+        """Return the contents of brackets, with white space at both ends."""
         return sequence(text(brackets[0]), self.space, inside, self.space, text(brackets[1]))
 
     def listed(self, item: Node, minimum: int = 0, maximum: int | None = None) -> Node:
@@ -80,7 +80,7 @@ class JsonText:
         return sequence(key, self.colon, value)
 
     def literal(self, value: Any) -> Node:
-        """Return the text of one value: objects in their order, strings with no more escapes than are needed."""
+        """Return the text of a value, with objects in their order and only the required escapes in strings."""
         if isinstance(value, dict):
             members = [self.member(self.literal(key), self.literal(item)) for key, item in value.items()]
             return self.enclosed("{}", self.joined(members))
@@ -104,7 +104,7 @@ class JsonText:
 
 
 def in_string(node: Node) -> Node:
-    """Return the texts of a node as they are spelt in a string: with escapes where they are needed, and no others."""
+    """Return the texts of a node as written in a JSON string, with only the required escapes."""
     if isinstance(node, Chars):
         escapes = tuple(escape for character, escape in ESCAPES.items() if ord(character) in node.points)
         plain = Chars(node.points & PLAIN)
@@ -121,16 +121,16 @@ def in_string(node: Node) -> Node:
 
 
 def key_except(names: Sequence[str]) -> Node:
-    """Return the strings that are none of some names.
+    """Return all strings except some names.
 
-    Up to where a string differs from all of them, it has no escapes but those that are needed: one might spell a name.
+    Until a string differs from all names, only required escapes are allowed: another escape could spell a name.
     """
     spelt = {name: [ESCAPES.get(c, c) for c in name] for name in names}
     return sequence(text('"'), _differs([spelt[name] for name in dict.fromkeys(names)]), text('"'))
 
 
 def _differs(rests: Sequence[Sequence[str]]) -> Node:
-    """Return the ends of strings that are none of `rests`, each a sequence of characters as they are spelt."""
+    """Return all ends of strings except `rests`, each a sequence of characters as written."""
     if not rests:
         return many(CHARACTER)
     following: dict[str, list[Sequence[str]]] = {}

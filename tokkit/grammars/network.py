@@ -1,7 +1,7 @@
-"""Makes the automata of a grammar's rules: nodes with edges of bytes, and jumps to nodes or through other rules.
+"""Builds the automata of a grammar's rules: nodes with byte edges, and jumps to nodes or through other rules.
 
-Nodes that lead to no text are left out, so that whatever a machine comes to can be completed. A rule that would come
-to itself before any character is refused: the stack of open rules would grow without end.
+Nodes that lead to no text are removed, so that each reachable state can be completed. Left recursion is an error,
+because the stack of open rules would grow without end.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tokkit.grammars.utf8_ranges import Range, byte_ranges
 from tokkit.unicode_regex.code_points import CodePoints
 
 INLINE = 4
-"""Byte ranges of a set that is written out where it is used; larger ones are rules of their own."""
+"""The maximum number of byte ranges of an inlined set; larger sets become rules."""
 MAX_DEPTH = 200
-"""Parts within parts of one rule."""
+"""The maximum nesting of parts in one rule."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """The arrays of csrc/grammars/network.h, in their order there."""
+    """The arrays of csrc/grammars/network.h, in the same order."""
 
     first_edge: NDArray[np.uint32]
     first_jump: NDArray[np.uint32]
@@ -44,9 +44,9 @@ class Network:
 
 
 def build(rules: Rules, alphabet: CodePoints | None = None) -> Network:
-    """Return the network of rules; with an alphabet, of the texts that have no other characters.
+    """Return the network of rules; with an alphabet, only of the texts in these characters.
 
-    GrammarError if there are none, if a rule comes to itself before any character, or if the network is too large.
+    GrammarError if there is no text, for left recursion, or if the network is too large.
     """
     made = _Builder(rules, alphabet)
     for name in rules.rules:
@@ -60,7 +60,7 @@ def build(rules: Rules, alphabet: CodePoints | None = None) -> Network:
 
 
 class _Builder:
-    """Nodes of all rules. What matches a node of a rule goes on to a node that is there already, from last to first."""
+    """Nodes of all rules, built from the last part to the first: the next node already exists."""
 
     def __init__(self, rules: Rules, alphabet: CodePoints | None) -> None:
         self._rules, self._alphabet = rules, alphabet
@@ -73,7 +73,7 @@ class _Builder:
 
     def node(self) -> int:
         if len(self.edges) >= self._limit:
-            what = f"the grammar has over {self._limit:,} nodes with its repeats written out"
+            what = f"the grammar has more than {self._limit:,} nodes with its repeats expanded"
             raise limits.exceeded("pattern_size", what, GrammarError)
         self.edges.append([])
         self.jumps.append([])
@@ -96,14 +96,14 @@ class _Builder:
         self.jumps[entry].append((NO_RULE, self.add(self._rules.rules[name], self.exits[name])))
 
     def _shared(self, key: object, node: Node) -> int:
-        """Return the entry of a rule that has no name."""
+        """Return the entry of a rule without a name."""
         if key not in self.entries:
             entry = self._entry(key)
             self.jumps[entry].append((NO_RULE, self.add(node, self.exits[key])))
         return self.entries[key]
 
     def add(self, node: Node, following: int, depth: int = 0) -> int:
-        """Return the node where a text of `node` begins, which ends at `following`."""
+        """Return the start node for the texts of `node`, which end at `following`."""
         if depth > MAX_DEPTH:
             raise GrammarError(f"parts of the grammar are nested more than {MAX_DEPTH} deep")
         if isinstance(node, Chars):
@@ -172,7 +172,9 @@ class _Builder:
         try:
             every = sorted({text.encode() for text in texts})
         except UnicodeEncodeError as error:
-            raise GrammarError(f"the text {error.object!r} of the grammar has a lone surrogate, no character") from None
+            raise GrammarError(
+                f"the text {error.object!r} of the grammar contains a lone surrogate, which is not a character"
+            ) from None
         for encoded in every:
             at = root
             for byte in encoded:
@@ -185,7 +187,7 @@ class _Builder:
 
 
 def _check_left_recursion(made: _Builder, rules: Rules) -> None:
-    """Raise GrammarError for a rule that comes to itself without a character."""
+    """Raise GrammarError for left recursion."""
     nullable: set[int] = set()  # entries of rules that may match the empty text
     calls: dict[object, set[object]] = {}
     changed = True
@@ -211,7 +213,7 @@ def _check_left_recursion(made: _Builder, rules: Rules) -> None:
     except graphlib.CycleError as error:
         names = [rules.places.get(str(key), str(key)) for key in error.args[1] if isinstance(key, str)]
         where = " → ".join(dict.fromkeys(names)) or "a part"
-        raise GrammarError(f"{where} refers to itself before any character; a text of it would never begin") from None
+        raise GrammarError(f"{where} refers to itself before any character (left recursion)") from None
 
 
 def _productive(made: _Builder) -> set[int]:
@@ -238,12 +240,12 @@ def _productive(made: _Builder) -> set[int]:
 
 
 def _why_empty(made: _Builder, rules: Rules, alive: set[int], alphabet: CodePoints | None) -> str:
-    """Say which part no text can be, the innermost of those that have a name."""
+    """Return an error that names the innermost named part that no text matches."""
     dead = [name for name in rules.rules if made.entries[name] not in alive]
     inner = next((name for name in dead if not _named_calls(rules.rules[name]) & set(dead)), rules.start)
     where = rules.places.get(inner, inner)
     if alphabet is not None:
-        return f"no text of the vocabulary's characters satisfies {where}: it cannot spell what must be there"
+        return f"no text satisfies {where} with the characters of the vocabulary"
     return f"no text satisfies {where}"
 
 
@@ -283,7 +285,7 @@ def _arrays(made: _Builder, alive: set[int], start: int) -> Network:
 
 
 def _classes(ranges: NDArray[np.uint32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the class of each byte, and a byte of each class: bytes of one class are in the same ranges."""
+    """Return the class of each byte, and one byte of each class; bytes of one class are in the same ranges."""
     distinct = np.unique(ranges, axis=0)
     bytes_ = np.arange(256)
     member = (distinct[:, :1] <= bytes_) & (bytes_ <= distinct[:, 1:2])

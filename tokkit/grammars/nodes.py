@@ -1,4 +1,4 @@
-"""The nodes of a grammar's rules, as immutable data: texts, characters, and what is made of them."""
+"""The nodes of a grammar's rules as immutable data: texts, characters, and combinations of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """From `minimum` to `maximum` times; None is without end."""
+    """Repeats from `minimum` to `maximum` times; None means no limit."""
 
     node: Node
     minimum: int
@@ -57,7 +57,7 @@ Node = Texts | Chars | Sequence | OneOf | Repeat | Call
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules by name, and the one that whole texts follow. `places` says what a rule stands for, for messages."""
+    """Rules by name, and the start rule. `places` describes rules in messages."""
 
     rules: Mapping[str, Node]
     start: str
@@ -80,7 +80,7 @@ def one_of(*options: Node) -> Node:
 
 
 def optional(node: Node) -> Node:
-    """Return a node that may be left out."""
+    """Return an optional node."""
     return Repeat(node, 0, 1)
 
 

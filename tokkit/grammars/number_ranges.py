@@ -1,6 +1,6 @@
 """Numbers of JSON within bounds, as nodes: automata that compare digit by digit.
 
-Where a number has a bound, its text has no exponent, and no zero below zero ("-0").
+The text of a bounded number has no exponent, and is not "-0".
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NUMBER = sequence(INTEGER, optional(FRACTION), optional(EXPONENT))
 
 
 class Bound(NamedTuple):
-    """A limit of a number, which the number may reach unless `open`."""
+    """A bound of a number; the number may be equal to it unless `open`."""
 
     value: Decimal
     open: bool = False
@@ -86,7 +86,7 @@ def _naturals(low: int, high: int | None) -> Node:
 
 
 def _same_length(low: str, high: str) -> Node:
-    """Return the numbers between two of as many digits."""
+    """Return the numbers between two numbers with the same number of digits."""
     n = len(low)
     if low == "0" * n and high == "9" * n:
         return Repeat(digits(), n, n)
@@ -101,7 +101,7 @@ def _same_length(low: str, high: str) -> Node:
 
 
 def _parts(value: Decimal) -> tuple[int, str]:
-    """Return a number's integer, and the digits after the point without zeros at the end."""
+    """Return the integer part of a number, and the digits after the point without trailing zeros."""
     whole, _, rest = format(value, "f").partition(".")
     return int(whole), rest.rstrip("0")
 
@@ -131,7 +131,7 @@ def _at_least(low: str, open_: bool) -> Node:
 
 
 def _rest_at_least(low: str, open_: bool) -> Node:
-    """Return the digits that may follow where those before are the bound's."""
+    """Return the digits that may follow if all digits so far are those of the bound."""
     if not low:
         return POSITIVE if open_ else ANY
     return one_of(sequence(text(low[0]), _rest_at_least(low[1:], open_)), sequence(digits(int(low[0]) + 1), ANY))
@@ -154,14 +154,14 @@ def _rest_at_most(high: str, open_: bool) -> Node:
 
 
 def _between(low: str, low_open: bool, high: str, high_open: bool) -> Node:
-    """Return what may follow the integer that both bounds have."""
+    """Return what may follow the integer part, which both bounds have in common."""
     ends, more = _rest_between(low, low_open, high, high_open)
     after = sequence(text("."), more)
     return optional(after) if ends else after
 
 
 def _rest_between(low: str, low_open: bool, high: str, high_open: bool) -> tuple[bool, Node]:
-    """Return whether the number may end where it equals both bounds so far, and the digits with which it goes on."""
+    """Return whether the number may end while it equals both bounds so far, and the digits that may follow."""
     ends = not low and not low_open and (bool(high) or not high_open)
     if not low and not high:
         return ends, Repeat(text("0"), 1, None) if ends else NEVER

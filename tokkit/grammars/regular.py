@@ -14,12 +14,12 @@ ANY = nodes.many(nodes.Chars(ALL))
 def regular(pattern: str, *, search: bool = False) -> nodes.Node:
     """Return the node of all texts that a pattern matches; with `search`, of those that have a match somewhere.
 
-    GrammarError names what is not supported and its place.
+    GrammarError names unsupported syntax and its position.
     """
     if not isinstance(pattern, str):
         raise GrammarError(f"a pattern is {pattern!r}; it must be a str")
     check_size(pattern)
-    start = tree.Look(ALL, True)  # a node of its own, which `is` finds
+    start = tree.Look(ALL, True)  # a separate node, compared by `is`
     try:
         parsed = syntax.parse(pattern, start=start)
         return _Translation(start, search=search).whole(parsed)
@@ -32,7 +32,7 @@ class _Translation:
         self._start, self._search = start, search
 
     def whole(self, node: tree.Node) -> nodes.Node:
-        """Translate a pattern, at the ends of which `^` and `$` may stand, also in each of its alternatives."""
+        """Translate a pattern, in which `^` and `$` may be at its ends or at those of its alternatives."""
         if isinstance(node, tree.Alt):
             return nodes.one_of(*map(self.whole, node.options))
         parts = list(node.parts) if isinstance(node, tree.Concat) else [node]
@@ -64,5 +64,5 @@ class _Translation:
         if isinstance(node, tree.Atomic):
             raise tree.NotRegular("an atomic group")
         if node is self._start or node is tree.END:
-            raise tree.NotRegular("'^' or '$' elsewhere than at the ends of the pattern or of its alternatives")
+            raise tree.NotRegular("'^' or '$' inside the pattern")
         raise tree.NotRegular("a look-ahead")

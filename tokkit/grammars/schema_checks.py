@@ -1,4 +1,4 @@
-"""Checks of a JSON schema before it is compiled: all that is not supported or not a schema, by its places."""
+"""Checks a JSON schema before it is compiled: lists everything unsupported or invalid, with its place."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tokkit.grammars.schema_merging import ANNOTATIONS, COUNTS, GREATEST, LEAST,
 from tokkit.grammars.string_formats import FORMATS
 
 LISTED = 8
-"""Places that a message lists."""
+"""Maximum number of places that a message lists."""
 
 
 def check(document: Any, merger: Merger) -> None:
-    """Raise GrammarError with all that is not supported in a schema and what it refers to."""
+    """Raise GrammarError with everything unsupported in a schema and in the schemas it refers to."""
     wrong = list(dict.fromkeys(_problems(document, "#", merger, set())))
     if wrong:
         more = f" and {len(wrong) - LISTED} more" if len(wrong) > LISTED else ""
@@ -25,7 +25,7 @@ def _problems(schema: Any, place: str, merger: Merger, seen: set[str]) -> Iterat
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        yield f"{place} is {schema!r}, and a schema is an object, true or false"
+        yield f"{place} is {schema!r}; it must be an object, true or false"
         return
     for name, value in schema.items():
         where = f"{place}/{name}"
@@ -61,10 +61,10 @@ def _wrong_value(name: str, value: Any, where: str) -> Iterator[str]:
     if name == "type":
         names = value if isinstance(value, list) else [value]
         if not names or not all(isinstance(each, str) and each in TYPES for each in names):
-            yield f"{where} is {value!r}; the types are {', '.join(TYPES)}"
+            yield f"{where} is {value!r}; it must be one of {', '.join(TYPES)}"
     elif name in COUNTS:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
-            yield f"{where} is {value!r}; it must be a count"
+            yield f"{where} is {value!r}; it must be an integer of at least 0"
     elif name in GREATEST + LEAST:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             yield f"{where} is {value!r}; it must be a number"

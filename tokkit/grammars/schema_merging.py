@@ -1,4 +1,4 @@
-"""JSON schemas without references and `allOf`: what several schemas ask for together, as one."""
+"""Merges JSON schemas: resolves references and `allOf` into one schema."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ GREATEST = ("minLength", "minimum", "exclusiveMinimum", "minItems", "minProperti
 LEAST = ("maxLength", "maximum", "exclusiveMaximum", "maxItems", "maxProperties")
 COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 MAX_MERGED = 10_000
-"""Schemas that may come of merging; more come of references that grow each time they are followed."""
+"""Maximum number of merged schemas; references that grow each time they are followed would need more."""
 
 
 def key_of(value: Any) -> str:
-    """Return a text that is equal for equal JSON values, except for the order of members."""
+    """Return a key that is equal for equal JSON values with the same order of members."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return whether JSON values are equal: 1 and 1.0 are, 1 and true are not."""
+    """Return whether JSON values are equal: 1 equals 1.0, but not true."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, list) and isinstance(b, list):
@@ -48,7 +48,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def has_type(value: Any, names: list[str]) -> bool:
-    """Return whether a JSON value is of one of some types."""
+    """Return whether a JSON value has one of the types."""
     if value is None:
         return "null" in names
     if isinstance(value, bool):
@@ -66,13 +66,15 @@ class Merger:
         self._flat: dict[str, Schema | bool] = {}
 
     def flat(self, schema: Any, following: tuple[str, ...] = ()) -> Schema | bool:
-        """Return a schema without $ref, allOf, oneOf, const and annotations at its top; True and False are such too."""
+        """Return a schema without $ref, allOf, oneOf, const and annotations at its top level, or True or False."""
         if isinstance(schema, bool):
             return schema
         key = key_of(schema)
         if key not in self._flat:
             if len(self._flat) >= MAX_MERGED:
-                raise GrammarError(f"the schema needs over {MAX_MERGED:,} merged schemas; its references do not end")
+                raise GrammarError(
+                    f"the schema needs more than {MAX_MERGED:,} merged schemas; its references do not end"
+                )
             self._flat[key] = self._flattened(schema, following)
         return self._flat[key]
 

@@ -1,4 +1,4 @@
-"""Sets of code points as ranges of bytes: what an automaton over UTF-8 reads for a character of a set."""
+"""Sets of code points as sequences of byte ranges, for automata over UTF-8."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SURROGATES = CodePoints.ranges([(0xD800, 0xDFFF)])
 
 @functools.lru_cache(maxsize=256)
 def byte_ranges(points: CodePoints) -> tuple[tuple[Range, ...], ...]:
-    """Return the sequences of byte ranges that together are the UTF-8 of all members but surrogates.
+    """Return the sequences of byte ranges that match the UTF-8 of all members except surrogates.
 
-    Two sequences have the same first range, or no first byte in common; and so on for the rests of those that do.
+    Two sequences have the same first range, or disjoint first ranges; and so on for the rests of the former.
 
     >>> byte_ranges(CodePoints.ranges([(0x61, 0x7A), (0x80, 0x7FF)]))
     (((97, 122),), ((194, 223), (128, 191)))
@@ -36,9 +36,9 @@ def _split(low: int, high: int) -> list[tuple[Range, ...]]:
     """Return the sequences of a range of code points whose UTF-8 has the same length."""
     a, b = chr(low).encode(), chr(high).encode()
     for k in range(1, len(a)):
-        tail = 6 * (len(a) - k)  # bits that the last bytes have
+        tail = 6 * (len(a) - k)  # bits of the last bytes
         if low >> tail != high >> tail:
-            # Where the last bytes do not have all values, the range is cut.
+            # The range is split where the last bytes do not cover all values.
             if low & ((1 << tail) - 1):
                 middle = (low | ((1 << tail) - 1)) + 1
                 return _split(low, middle - 1) + _split(middle, high)

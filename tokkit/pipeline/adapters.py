@@ -145,7 +145,7 @@ def _name(wanted: str, tensors: Mapping[str, Tensor], where: str, missing: str |
     if len(longer) == 1:
         return longer[0]
     if missing is None:
-        raise FormatError(f"{where}: the model has no tensor {wanted!r}; the adapter belongs to another model")
+        raise FormatError(f"{where}: the model has no tensor {wanted!r}; the adapter is for another model")
     return missing
 
 

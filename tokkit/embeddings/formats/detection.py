@@ -1,4 +1,4 @@
-"""Tells the format of a file of vectors by its first bytes, and opens it, decompressed."""
+"""Detects the format of a file of vectors by its first bytes, and opens it, decompressed."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ from tokkit.formats import files
 
 Path = str | os.PathLike[str]
 HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*(?:\n|\Z)")
-"""How many vectors, and of how many numbers."""
+"""The header: the number of vectors, and their size."""
 MAX_SIZE = 1 << 20
-"""Numbers of a vector: more are not a vector, but a header that lies, or another format."""
+"""The maximum size of a vector; a larger one means a wrong header, or another format."""
 START = 1 << 16
-"""Bytes that are looked at: more than a header, a key and a few numbers have."""
+"""Bytes read for detection: more than a header, a key and a few numbers."""
 NUMERIC = frozenset(b"0123456789+-.eE \t\r")
 FASTTEXT = (793712314).to_bytes(4, "little")
-"""How a fastText model begins, .bin or .ftz."""
+"""The first bytes of a fastText model, .bin or .ftz."""
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
-EXPECTED = "a file of vectors (word2vec's .bin or text, GloVe's or fastText's text, or what KeyedVectors.save wrote)"
+EXPECTED = (
+    "a file of vectors (word2vec's .bin or text, GloVe's or fastText's text, or a file written by KeyedVectors.save)"
+)
 PICKLED = (
-    "this is a pickle, as gensim's save writes: reading it would run code that the file chooses. Export it where "
-    'gensim is installed: model.wv.save_word2vec_format("vectors.bin", binary=True) (KeyedVectors have no .wv), and '
+    "this is a pickle, as gensim saves models; reading it could run any code. Export it with gensim: "
+    'model.wv.save_word2vec_format("vectors.bin", binary=True) (KeyedVectors have no .wv), and '
     "load that"
 )
 
 
 class Header(NamedTuple):
-    """What the first line of word2vec's formats announces, and how many bytes the line has."""
+    """The first line of word2vec's formats: number and size of vectors, and the bytes of the line."""
 
     n: int
     d: int
@@ -40,13 +42,13 @@ class Header(NamedTuple):
 
     @classmethod
     def of(cls, start: bytes) -> Header | None:
-        """Return the header at the start of a file, None if there is none; FormatError for an impossible one."""
+        """Return the header at the start of a file, None without one; FormatError for an invalid one."""
         found = HEADER.match(start)
         if found is None:
             return None
         n, d = int(found[1]), int(found[2])
         if not 1 <= d <= MAX_SIZE:
-            raise FormatError(f"the header announces vectors of {d} numbers; 1 to {MAX_SIZE:,} are possible")
+            raise FormatError(f"the header states vectors of {d} numbers; it must be 1 to {MAX_SIZE:,}")
         return cls(n, d, found.end())
 
 
@@ -61,17 +63,17 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     except FormatError as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
     except damaged as error:
-        raise FormatError(f"{files.show(path)}: the compressed file is damaged or cut: {error}") from None
+        raise FormatError(f"{files.show(path)}: the compressed file is damaged or truncated: {error}") from None
 
 
 def compression(path: Path) -> str:
-    """Return ".gz", ".bz2" or ".xz" if a file's name ends so, else ""."""
+    """Return ".gz", ".bz2" or ".xz" if the file's name has this ending, else ""."""
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     return suffix if suffix in (".gz", ".bz2", ".xz") else ""
 
 
 def _decompressed(raw: BufferedReader, suffix: str) -> tuple[BinaryIO, tuple[type[Exception], ...]]:
-    """Return what reads the bytes of a file, and what it raises if they are damaged."""
+    """Return the open function for a file, and the errors that it raises for damaged data."""
     if suffix == ".gz":
         import gzip
         import zlib
@@ -89,15 +91,15 @@ def _decompressed(raw: BufferedReader, suffix: str) -> tuple[BinaryIO, tuple[typ
 
 
 def detect(start: bytes) -> str:
-    """Return "saved", "binary" or "text" for the first bytes of a file; FormatError for what holds no such vectors."""
+    """Return "saved", "binary" or "text" for the first bytes of a file; FormatError for other contents."""
     if not start:
         raise FormatError("the file is empty")
     if PICKLE.match(start):
         raise FormatError(PICKLED)
     if start.startswith(FASTTEXT):
         raise FormatError(
-            "this is a model of fastText; `tokkit wordvec oov` shows the neighbours of words by it, "
-            "tokkit.embeddings.FastText.load reads it"
+            "this is a fastText model; load it with tokkit.embeddings.FastText.load, or query it with `tokkit "
+            "wordvec oov`"
         )
     if len(start) > 8 and start[8:9] == b"{" and int.from_bytes(start[:8], "little") < 1 << 32:
         return "saved"
@@ -106,7 +108,7 @@ def detect(start: bytes) -> str:
 
 
 def _is_binary(first: bytes, d: int) -> bool:
-    """Return whether a key and a space are followed by d floats, not by numbers in digits."""
+    """Return whether a key and a space are followed by d binary floats instead of decimal numbers."""
     first = first.lstrip(b"\n")
     if any(byte < 32 and byte not in b"\t\n\r" for byte in first.partition(b" ")[2][: 4 * d]):
         return True
@@ -116,7 +118,7 @@ def _is_binary(first: bytes, d: int) -> bool:
         return bool(more) or not key
     if set(number[: 4 * d]) <= NUMERIC:
         return False
-    try:  # of a key with spaces, or nan, the last fields are numbers
+    try:  # in a key with spaces, or with nan, the last fields are numbers
         for field in number.split()[-d:][:3]:
             float(field)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reads word2vec's .bin and text, and text without a header (GloVe), in chunks and with checks."""
+"""Reads word2vec's .bin and text, and text without a header (GloVe), in chunks, and checks them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CHUNK = 1 << 21
 CHECKED = 1 << 26
 """Bytes of a mapped file between two moments at which Ctrl-C is heard: more than the longest record."""
 FIRST_ROWS = 1 << 22
-"""Bytes of the first array if the file's size does not tell how many vectors there can be."""
+"""Bytes of the first array if the file's size does not limit the number of vectors."""
 MAX_LINE = 1 << 26
 """Bytes that are looked at for the end of the first line of a text without a header."""
 IN_FILE = 1 << 25
 """Bytes of the smallest .bin whose vectors may stay in the file: smaller ones are copied in some milliseconds."""
 SAMPLE = 100
-"""Lines of a text without a header whose commonest number of fields tells how long vectors are."""
+"""Lines of a text without a header from which the size of vectors is taken: the most frequent number of fields."""
 
 
 class Options(NamedTuple):
@@ -46,7 +46,7 @@ class Options(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The keys of a file, which are all different, and their vectors (n, d)."""
+    """The keys of a file, which are distinct, and their vectors (n, d)."""
 
     keys: PackedKeys | list[str]
     vectors: NDArray[np.float32] | RowsInFile
@@ -57,7 +57,7 @@ class Found(NamedTuple):
 
 
 def check(options: Options) -> Options:
-    """Return the options; OptionError for what they cannot be."""
+    """Return the options; OptionError for invalid values."""
     limit = options.limit
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1):
         raise OptionError(f"limit is {limit!r}; it must be None or an int of at least 1")
@@ -67,21 +67,23 @@ def check(options: Options) -> Options:
 
 
 def read(path: Path, *, binary: bool | None, header: bool | None, options: Options) -> Found:
-    """Return the keys and vectors of a file; `binary` and `header` None mean that the file's start decides.
+    """Return the keys and vectors of a file; `binary` and `header` None are detected at the start of the file.
 
-    FormatError names the file, the place and the reason; a header that announces more than the file can hold is
-    refused before memory is taken.
+    FormatError names the file, the position and the reason; a header with more vectors than fit in the file is an error
+    before memory is allocated.
     """
     check(options)
     with opened(path) as file:
         start = file.read(START)
         form = detect(start)
         if form == "saved" and binary is None:
-            raise FormatError("this was written by KeyedVectors.save; KeyedVectors.load reads it")
+            raise FormatError("this file was written by KeyedVectors.save; read it with KeyedVectors.load")
         found = Header.of(start) if header is not False else None
         if found is None and (header or binary):
             first = brief(start.partition(b"\n")[0])
-            raise FormatError(f"the first line is {first}; it must have two numbers: how many vectors, and how long")
+            raise FormatError(
+                f"the first line is {first}; it must be two numbers: the number of vectors and their size"
+            )
         while found is None and b"\n" not in start and len(start) < MAX_LINE and (more := file.read(len(start))):
             start += more
         text = form != "binary" if binary is None else not binary
@@ -92,15 +94,15 @@ def read(path: Path, *, binary: bool | None, header: bool | None, options: Optio
 
 
 def _length(start: bytes) -> int:
-    """Return how many numbers the vectors of a text without a header have: keys may have spaces, but few do."""
+    """Return the size of the vectors of a text without a header; only few keys contain spaces."""
     lines = start.split(b"\n")
     whole = [line.split() for line in (lines[:-1] or lines)[:SAMPLE] if line.strip()]
     if not whole:
-        raise FormatError("there is no line with a vector")
+        raise FormatError("the file has no line with a vector")
     seen = Counter(len(fields) - 1 for fields in whole)
     d = min(seen, key=lambda n: (-seen[n], n))
     if not 1 <= d <= MAX_SIZE:
-        raise FormatError(f"line 1 has {d} numbers after a key; a vector has 1 to {MAX_SIZE:,}")
+        raise FormatError(f"line 1 has {d} numbers after a key; it must have 1 to {MAX_SIZE:,}")
     return d
 
 
@@ -112,13 +114,13 @@ class _Reading:
         self.reader = VectorReader(d, line=1 if header else 0)
         self.first = max(1, FIRST_ROWS // (4 * d))
         if header and size is not None:
-            # A character and a space; then 4 bytes a number, or a digit and a space or the line's end, which the last
-            # line may be without.
+            # A character and a space; then 4 bytes per number, or a digit with a space or line end, which the last line
+            # may lack.
             possible = (size - header.length + text) // (2 + (2 if text else 4) * d)
             if header.n > possible:
                 raise FormatError(
-                    f"the header announces {header.n:,} vectors of {d:,} numbers; {size:,} bytes hold {possible:,} at "
-                    "most: the file is cut, or the header is wrong"
+                    f"the header states {header.n:,} vectors of {d:,} numbers, but {size:,} bytes hold at most "
+                    f"{possible:,}: the file is truncated, or the header is wrong"
                 )
             self.first = header.n
 
@@ -140,12 +142,12 @@ class _Reading:
         announced = self.header.n if self.header else None
         if announced is not None and self.reader.n < min(wanted, announced):
             raise FormatError(
-                f"the header announces {announced:,} vectors; the file ends after {self.reader.n:,}, within or before "
-                f"the next ({len(left)} bytes are left)"
+                f"the header states {announced:,} vectors, but the file ends after {self.reader.n:,} ({len(left)} "
+                "bytes are left)"
             )
         if options.limit is None and left.strip():
             raise FormatError(
-                f"the header announces {announced:,} vectors; {brief(left.lstrip()[:20])} follows after them"
+                f"the header states {announced:,} vectors, but {brief(left.lstrip()[:20])} follows after them"
             )
         return self._keyed(vectors, options)
 
@@ -154,7 +156,7 @@ class _Reading:
         return most if limit is None else min(most, int(limit))
 
     def _fill(self, wanted: int) -> bytes:
-        """Read vectors until there are enough or the file ends; return what is left of the bytes read."""
+        """Read vectors until there are enough or the file ends; return the remaining bytes."""
         buffer, filled, last = bytearray(CHUNK), 0, False
         while True:
             view = memoryview(buffer)
@@ -199,7 +201,7 @@ class _Reading:
 
     def _keyed(self, vectors: NDArray[np.float32] | RowsInFile, options: Options) -> Found:
         if options.encoding in ("utf8", "utf-8"):
-            with contextlib.suppress(ValueError):  # what is wrong is said below
+            with contextlib.suppress(ValueError):  # the error is raised below
                 return Found(self.reader.packed(), vectors)
         try:
             keys = self.reader.keys(options.encoding, options.errors)
@@ -207,16 +209,16 @@ class _Reading:
             number: Any = getattr(error, "row", 0)
             raise FormatError(
                 f"vector {number + 1}: its key is not {options.encoding} ({brief(bytes(error.object))}); "
-                'errors="replace" reads it'
+                'read it with errors="replace"'
             ) from None
         except LookupError:
-            raise OptionError(f"encoding is {options.encoding!r}, which Python does not know") from None
+            raise OptionError(f"encoding is {options.encoding!r}; it must be an encoding of Python") from None
         first: dict[str, int] = {}
         for i, key in enumerate(keys):
             if first.setdefault(key, i) != i and options.duplicates == "error":
                 raise FormatError(
-                    f"vector {i + 1}: the key {brief(key)} is that of vector {first[key] + 1} too; "
-                    'duplicates="first" (`tokkit wordvec convert --duplicates first`) keeps the first'
+                    f"vector {i + 1}: the key {brief(key)} is also that of vector {first[key] + 1}; "
+                    'duplicates="first" (`tokkit wordvec convert --duplicates first`) keeps the first one'
                 )
         if len(first) == len(keys):
             return Found(keys, vectors)
@@ -225,13 +227,13 @@ class _Reading:
 
 
 def read_counts(path: Path, *, encoding: str = "utf8", errors: str = "strict") -> dict[str, int]:
-    """Return the counts of a file with a key and its count in each line, as word2vec's -save-vocab writes."""
+    """Return the counts in a file with a key and its count per line, as written by word2vec's -save-vocab."""
     counts = {}
     with opened(path) as file:
         for number, line in enumerate(file, 1):
             key, _, count = line.strip().rpartition(b" ")
             if not key or not count.isdigit():
-                raise FormatError(f"line {number}: {brief(line)}; a line is a key, a space and its count")
+                raise FormatError(f"line {number}: {brief(line)}; a line must be a key, a space and its count")
             try:
                 counts[key.decode(encoding, errors)] = int(count)
             except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Our own files: one .safetensors with the matrix, which is mapped, and the keys as JSON."""
+"""tokkit's own format: one .safetensors with the memory-mapped matrix, and the keys as JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DTYPES = {"F32": np.float32, "F16": np.float16, "F64": np.float64}
 
 
 class Saved(NamedTuple):
-    """What a file holds: keys, key → row unless the keys know it, vectors (n, d), mapped, and attributes (n,) by name.
+    """The contents of a file: keys, key → row (if not in the keys), mapped vectors (n, d), and attributes (n,).
 
     The vectors are read-only.
     """
@@ -36,23 +36,25 @@ class Saved(NamedTuple):
 
 
 def write(path: Path, keys: list[Any], vectors: NDArray[Any], attributes: Mapping[str, NDArray[Any]]) -> None:
-    """Write a file, all of it or none; OptionError for rows without keys and attributes that are not numbers."""
+    """Write a file atomically; OptionError for rows without keys and attributes that are not numbers."""
     if None in keys:
-        raise OptionError(f"row {keys.index(None)} has no key; files hold vectors with keys")
+        raise OptionError(f"row {keys.index(None)} has no key; every row of a file must have one")
     for name, values in attributes.items():
         if values.dtype.kind not in "biuf":
-            raise OptionError(f"the attribute {name!r} has values of {values.dtype}; numbers can be saved")
+            raise OptionError(f"the attribute {name!r} has values of {values.dtype}; it must have numbers")
     try:
         listed = json.dumps([int(key) if isinstance(key, np.integer) else key for key in keys], ensure_ascii=False)
         text = listed.encode()
     except UnicodeEncodeError as error:
-        raise OptionError(f"a key has half a character, {error.object[error.start]!a}, and no UTF-8") from None
+        raise OptionError(
+            f"a key contains a lone surrogate, {error.object[error.start]!a}, which UTF-8 cannot encode"
+        ) from None
     tensors = {VECTORS: vectors, KEYS: np.frombuffer(text, dtype=np.uint8)}
     write_safetensors(path, tensors | {ATTRIBUTE + name: values for name, values in attributes.items()}, FORMAT)
 
 
 def read(path: Path, limit: int | None = None) -> Saved:
-    """Return what a file holds, the first `limit` of it; FormatError for another file, or keys that do not fit."""
+    """Return the contents of a file, up to `limit` vectors; FormatError for another file, or invalid keys."""
     tensors = read_safetensors(path)
     try:
         return _checked(tensors, limit)
@@ -67,7 +69,7 @@ def _checked(tensors: Tensors, limit: int | None) -> Saved:
             "another kind of .safetensors file"
         )
     if tensors.metadata.get("version") != FORMAT["version"]:
-        raise FormatError(f"version {brief(tensors.metadata.get('version'))} of the format; version 1 is read")
+        raise FormatError(f"the version of the format is {brief(tensors.metadata.get('version'))}; it must be 1")
     missing = [name for name in (VECTORS, KEYS) if name not in tensors]
     if missing:
         raise FormatError(f"the tensor {missing[0]!r} is missing")
@@ -80,7 +82,9 @@ def _checked(tensors: Tensors, limit: int | None) -> Saved:
     for name, tensor in tensors.items():
         if name.startswith(ATTRIBUTE):
             if tensor.shape != (n,):
-                raise FormatError(f"the tensor {name!r} has shape {tensor.shape}; there are {n:,} vectors")
+                raise FormatError(
+                    f"the tensor {name!r} has shape {tensor.shape}; it must have {n:,} rows, one per vector"
+                )
             attributes[name.removeprefix(ATTRIBUTE)] = tensor.data[:limit].copy()
     text = tensors[KEYS].data.tobytes()
     packed = _packed(text) if limit is None or limit >= n else None
@@ -91,7 +95,7 @@ def _checked(tensors: Tensors, limit: int | None) -> Saved:
         raise FormatError(f"{KEYS} must be a list of strings (or whole numbers)")
     rows = dict(zip(keys, range(len(keys)), strict=True))
     if len(keys) != n or len(rows) != n:
-        raise FormatError(f"{len(keys):,} keys, {len(rows):,} of them different, and {n:,} vectors")
+        raise FormatError(f"there are {len(keys):,} keys, {len(rows):,} of them distinct, and {n:,} vectors")
     if limit is not None and limit < n:
         keys = keys[:limit]
         rows = dict(zip(keys, range(limit), strict=True))
@@ -99,7 +103,7 @@ def _checked(tensors: Tensors, limit: int | None) -> Saved:
 
 
 def _packed(text: bytes) -> PackedKeys | None:
-    """Return the keys of JSON as `write` makes it, if nothing in it is escaped; None for what needs to be parsed."""
+    """Return the keys of JSON written by `write`, if it contains no escapes; None if it must be parsed."""
     if not (text.startswith(b'["') and text.endswith(b'"]')) or NEEDS_PARSING.search(text):
         return None
     keys = text[2:-2].split(b'", "')
@@ -109,5 +113,5 @@ def _packed(text: bytes) -> PackedKeys | None:
     np.cumsum(np.fromiter(map(len, keys), dtype=np.int64, count=len(keys)), out=offsets[1:])
     try:
         return PackedKeys(b"".join(keys), offsets.tobytes())
-    except ValueError:  # what is wrong is said where they are parsed
+    except ValueError:  # parsing them raises the error
         return None

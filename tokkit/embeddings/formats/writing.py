@@ -15,13 +15,13 @@ from tokkit.formats import files
 from tokkit.formats.strict_json import brief
 
 NUMBERS = 1 << 17
-"""Numbers that are written at once: 3 MiB of text at most."""
+"""Numbers written at once: at most 3 MiB of text."""
 
 
 def write(
     path: Path, keys: Sequence[Any], vectors: NDArray[Any], order: NDArray[np.int64], *, binary: bool, header: str
 ) -> None:
-    """Write the header and the rows `order`, compressed as the name says; all of the file or none of it."""
+    """Write the header and the rows `order` atomically, compressed by the ending of the name."""
     data = chunks(keys, vectors, order, binary=binary, header=header)
     files.write_atomically(path, _compressed(data, compression(path)))
 
@@ -40,7 +40,7 @@ def _compressor(suffix: str) -> Any:
     if suffix == ".gz":
         import zlib
 
-        return zlib.compressobj(wbits=31)  # gzip's form, without a name and a time
+        return zlib.compressobj(wbits=31)  # gzip's format, without a name and a time
     if suffix == ".bz2":
         import bz2
 
@@ -55,7 +55,7 @@ def _compressor(suffix: str) -> Any:
 def chunks(
     keys: Sequence[Any], vectors: NDArray[Any], order: NDArray[np.int64], *, binary: bool, header: str
 ) -> Iterator[bytes]:
-    """Yield the bytes of a file with the header and the rows `order`; OptionError for what could not be read back."""
+    """Yield the bytes of a file: the header and the rows `order`; OptionError for keys that cannot be read back."""
     yield header.encode()
     many = max(1, NUMBERS // vectors.shape[1])
     for first in range(0, len(order), many):
@@ -64,7 +64,9 @@ def chunks(
         names = [_key(keys[row], binary=binary) for row in rows]
         if not np.isfinite(some).all():
             row = int(np.flatnonzero(~np.isfinite(some).all(axis=1))[0])
-            raise OptionError(f"the vector of {brief(keys[rows[row]])} has NaN or infinity; numbers must be finite")
+            raise OptionError(
+                f"the vector of {brief(keys[rows[row]])} contains NaN or infinity; numbers must be finite"
+            )
         if binary:
             yield b"".join(name + b" " + row.tobytes() for name, row in zip(names, some, strict=True))
         else:
@@ -74,22 +76,22 @@ def chunks(
 def _key(key: Any, *, binary: bool) -> bytes:
     text = str(key)
     if key is None:
-        raise OptionError("a row has no key; files hold vectors with keys")
+        raise OptionError("a row has no key; every row of a file must have one")
     fields = text.split(" ")
     if not text or "\n" in text or (binary and len(fields) > 1):
         raise OptionError(
-            f"the key {brief(text)} cannot be written: a key has a character at least, and no line end"
-            f"{', nor a space in the binary format' if binary else ''}; KeyedVectors.save takes any key"
+            f"the key {brief(text)} cannot be written: a key must not be empty or contain a line end"
+            f"{', nor a space in the binary format' if binary else ''}; KeyedVectors.save supports any key"
         )
     if text != text.strip(" \t\r") or (len(fields) > 1 and all(map(_is_number, fields[1:]))):
         raise OptionError(
             f"the key {brief(text)} cannot be written as text: it would be read as another key, or as numbers; "
-            "KeyedVectors.save takes any key"
+            "KeyedVectors.save supports any key"
         )
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise OptionError(f"the key {text!a} has half a character and no UTF-8") from None
+        raise OptionError(f"the key {text!a} contains a lone surrogate, which UTF-8 cannot encode") from None
 
 
 def _is_number(field: str) -> bool:
