@@ -62,7 +62,7 @@ def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path) -> None:
         (["--resume"], "there is no v.bin.checkpoint to resume"),
         (["--negative", "3"], "--negative applies to word2vec, not to glove"),
         (["--min-alpha", "0.1"], "--min-alpha applies to word2vec"),
-        (["--min-count", "99"], "no word occurs 99 times"),
+        (["--min-count", "99"], "no word occurs at least 99 times"),
         (["--alpha", "0"], "learning_rate is 0.0"),
     ):
         done = run(*GLOVE, "-o", "v.bin", *args)

@@ -93,7 +93,7 @@ def test_what_cannot_be_trained_says_why(run: Run, tmp_path: Path, tokenizer: st
         (["a.txt", "-o", "v"], "has no known suffix"),
         (["a.txt", "-o", "v.bin", "--tokenizer", tokenizer], "only .safetensors files can hold"),
         (["a.txt", "-o", "v.bin", "--resume"], "there is no v.bin.checkpoint to resume"),
-        (["a.txt", "-o", "v.bin", "--min-count", "99"], "no word occurs 99 times"),
+        (["a.txt", "-o", "v.bin", "--min-count", "99"], "no word occurs at least 99 times"),
         (["a.txt", "-o", "v.bin", "--negative", "0"], "nothing is trained"),
         (["one.txt", "-o", "v.bin"], "the vocabulary has one word"),
         (["none.txt", "-o", "v.bin"], "none.txt"),

@@ -172,7 +172,7 @@ def test_arrow_and_parquet_have_a_row_for_each_document_or_packed_row(
         path = made[0].files[0]
         table = parquet.read_table(path) if format == "parquet" else pyarrow.ipc.open_stream(path).read_all()
         assert table["input_ids"].to_pylist() == wanted
-        with pytest.raises(OptionError, match=f"of the format {format}"):
+        with pytest.raises(OptionError, match=f"in the format {format}"):
             Tokens(tmp_path / format)
     made = encode_shards(
         tok, shards[:1], tmp_path / "rows", format="parquet", eos=EOS, pack="best-fit", seq_len=16, pad=1
@@ -260,7 +260,7 @@ def test_a_manifest_that_disagrees_with_its_files_is_named(
     with pytest.raises(FormatError, match=rf"{path.name} has another sha256"):
         Tokens(out).verify()
     path.unlink()
-    with pytest.raises(FormatError, match=rf"{path.name} is not there"):
+    with pytest.raises(FormatError, match=rf"{path.name} does not exist"):
         Tokens(out)
     path.write_bytes(data)
     ends = next(path for path in made[1].files if path.name.endswith(".ends.npy"))

@@ -75,9 +75,9 @@ def test_a_truncated_file_is_an_error_wherever_it_ends(tmp_path: Path, quantized
         (ARGS_AT + 32, "<i", -1, "bucket is -1"),
         (ARGS_AT + 32, "<i", 1 << 30, "input matrix is 9 × 3; 1,073,741,826 × 3 fit"),
         (ARGS_AT + 40, "<i", 1 << 30, "maxn is 1073741824"),
-        (DICTIONARY_AT, "<i", 1 << 30, "claims 2 words and 2 labels"),
+        (DICTIONARY_AT, "<i", 1 << 30, "but 2 words and 2 labels"),
         (DICTIONARY_AT, "<3i", (1 << 30, (1 << 30) - 2, 2), "but the file is too short for them"),
-        (DICTIONARY_AT + 20, "<q", 1 << 40, "pruned n-grams claims"),
+        (DICTIONARY_AT + 20, "<q", 1 << 40, "pruned n-grams needs"),
         (ENTRIES_AT, "<B", 0, "not empty"),
         (ENTRIES_AT + 5, "<q", -4, "count -4"),
         (ENTRIES_AT + 13, "<b", 1, "type 1"),
@@ -124,12 +124,12 @@ def test_what_does_not_belong_in_a_file_is_an_error(tmp_path: Path) -> None:
     data = model(quantized=True)
     data.pruned[0, 1] = 7  # type: ignore[index]
     fasttext_file.write(data, path)
-    with pytest.raises(FormatError, match="not there"):
+    with pytest.raises(FormatError, match="does not exist"):
         fasttext_file.read(path)
     data = model(quantized=True)
     data.args = FastTextArgs(**vars(data.args) | {"bucket": (1 << 31) - 1})
     fasttext_file.write(data, path)
-    with pytest.raises(FormatError, match="of a pruned model"):
+    with pytest.raises(FormatError, match="in a pruned model"):
         fasttext_file.read(path)
     data = model()
     data.words[1] = b"a\0b"

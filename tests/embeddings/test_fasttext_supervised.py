@@ -173,7 +173,7 @@ def test_a_pruned_model_can_be_trained_again(corpus: Path) -> None:
     classifier.quantize(corpus, cutoff=30, retrain=True, epoch=3, thread=1, dsub=1)
     assert classifier.data.input.shape == (30, 12)
     assert classifier.test(corpus)[1] > 0.98
-    with pytest.raises(OptionError, match="quantized already"):
+    with pytest.raises(OptionError, match="already quantized"):
         classifier.quantize()
 
 

@@ -116,7 +116,7 @@ def test_files_that_are_no_caches_are_refused(tmp_path: Path) -> None:
     ids = bytearray(whole)
     ids[8:12] = (2).to_bytes(4, "little")  # of two words
     cache.write_bytes(ids)
-    with pytest.raises(FormatError, match="do not fit"):
+    with pytest.raises(FormatError, match="do not match"):
         TrainingIds.open(cache)
 
 

@@ -157,7 +157,7 @@ def test_tokens_that_another_thread_adds_before_a_call_has_the_cache_are_noticed
         return projected(*args)
 
     attention._projected = with_another  # type: ignore[method-assign]
-    with pytest.raises(OptionError, match="took tokens of another thread"):
+    with pytest.raises(OptionError, match="another thread changed this cache"):
         attention(x[:, 4:5], cache=caches[0])
 
 

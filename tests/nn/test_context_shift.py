@@ -67,14 +67,14 @@ def test_alibi_needs_no_turning() -> None:
 def test_models_whose_positions_cannot_change_are_refused() -> None:
     config, weights = model_of("GPT-2")
     _, cache = read(TextDecoder(config, weights), text(30))
-    with pytest.raises(OptionError, match=r"a learned vector for each position.* cannot be shifted"):
+    with pytest.raises(OptionError, match=r"learned position embeddings.* cannot be shifted"):
         shift(config, cache, keep=0, n=10)
     config, weights = model_of("Llama")
     _, cache = read(TextDecoder(config, weights), text(30))
     layers = replace(config.layers, rope=RopeConfig(head_dim=8, scaling="dynamic", factor=2.0))
     with pytest.raises(OptionError, match="depend on the length of the text"):
         shift(replace(config, layers=layers), cache, keep=0, n=10)
-    with pytest.raises(OptionError, match="20 tokens after the first 15 cannot be left out of 30"):
+    with pytest.raises(OptionError, match="20 tokens after the first 15 cannot be dropped from 30"):
         shift(config, cache, keep=15, n=20)
     assert cache.length == 30
 
@@ -83,7 +83,7 @@ def test_a_window_must_not_miss_tokens() -> None:
     config, weights = model_of("Mistral")
     decoder = TextDecoder(config, weights)
     _, cache = read(decoder, text(720), *range(500, 720))
-    with pytest.raises(OptionError, match="5 tokens would be left after those that are left out, and a layer sees 7"):
+    with pytest.raises(OptionError, match="5 tokens would be left after the dropped ones, but a layer sees 7"):
         shift(config, cache, keep=0, n=715)
     shift(config, cache, keep=0, n=700)
     assert np.isfinite(decoder([[3]], [cache])).all()

@@ -138,7 +138,7 @@ def test_caches_grow_to_their_capacity_and_copies_are_their_own(dtype: str) -> N
     np.testing.assert_array_equal(copy.keys(1), cache.keys(1)[:, :500])
     got = decoder.logits(decoder([ids[500:]], [copy]))
     assert np.linalg.norm(got - expected[500:]) / np.linalg.norm(expected[500:]) < 5e-3
-    with pytest.raises(ShapeError, match="room for 600 tokens; 600 are in it, 1 came"):
+    with pytest.raises(ShapeError, match="room for 600 tokens and contains 600; 1 more"):
         decoder([[1]], [copy])
     part = whole.copy(length=500, room=100)
     np.testing.assert_array_equal(part.values(0), whole.values(0)[:, :500])

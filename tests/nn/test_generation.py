@@ -106,7 +106,7 @@ def test_sequences_are_banned_where_all_but_their_last_id_has_come() -> None:
     assert np.isfinite(chooser.processed(LOGITS)).all()
     chooser.add(5)
     assert np.flatnonzero(np.isinf(chooser.processed(LOGITS))).tolist() == [1, 4]
-    with pytest.raises(OptionError, match="banned has a sequence without ids"):
+    with pytest.raises(OptionError, match="banned contains an empty sequence"):
         Sampling(banned=((),))
 
 
@@ -153,7 +153,7 @@ def test_ngrams_of_the_text_are_not_repeated(text: list[int], n: int, expected: 
 
 def test_a_text_without_a_token_left_is_an_error() -> None:
     for temperature in (0, 1):
-        with pytest.raises(OptionError, match="no token is left"):
+        with pytest.raises(OptionError, match="no token can be chosen"):
             Chooser(Sampling(banned=tuple(range(6)), temperature=temperature)).choose(LOGITS)
     with pytest.raises(OptionError, match="no token 6; the model has logits for 0 to 5"):
         Chooser(Sampling(banned=(6,))).choose(LOGITS)

@@ -91,7 +91,7 @@ def test_a_cache_gives_what_the_whole_sequence_gives(options: dict[str, Any], ke
 def test_a_cache_says_when_it_is_full_or_does_not_fit() -> None:
     cache = nn.KVCache(capacity=3)
     cache.append(draw(1, 2, 2, 8), draw(1, 2, 2, 8))
-    with pytest.raises(ShapeError, match="room for 3 tokens; 2 are in it, 2 came"):
+    with pytest.raises(ShapeError, match="room for 3 tokens and contains 2; 2 more"):
         cache.append(draw(1, 2, 2, 8), draw(1, 2, 2, 8))
     with pytest.raises(ShapeError, match="keys have shape"):
         cache.append(draw(1, 1, 1, 8), draw(1, 1, 1, 8))
@@ -189,7 +189,7 @@ def test_weights_and_input_that_do_not_fit_are_named() -> None:
         stack(draw(2, 5, 32), draw(2, 5, 32))
     with pytest.raises(ShapeError, match=r"give a memory \(B, S, 32\)"):
         nn.Decoder(config, weights_of(config_of(cross=True)))(draw(2, 5, 32))
-    with pytest.raises(ShapeError, match="3 caches were given for 2"):
+    with pytest.raises(ShapeError, match="there are 3 caches; each of the 2 layers"):
         stack(draw(2, 5, 32), caches=[nn.KVCache() for _ in range(3)])
     lacking = {name: w for name, w in weights.items() if name != "layers.1.attention.k.weight"}
     with pytest.raises(ShapeError, match=r"no 'layers.1.attention.k.weight', which would have shape \(32, 32\)"):
@@ -202,7 +202,7 @@ def test_weights_and_input_that_do_not_fit_are_named() -> None:
     for bad in ({"activation": "swish"}, {"norm": "group"}, {"dtype": "int3"}, {"dim": 0}):
         with pytest.raises(OptionError, match=r"is .*must be one of|'layer' or|dtype is|at least 1"):
             config_of(**bad)
-    with pytest.raises(OptionError, match="exclude one another"):
+    with pytest.raises(OptionError, match="cannot be combined"):
         config_of(alibi=True, relative_buckets=32)
 
 

@@ -102,7 +102,7 @@ def test_caches_that_would_change_the_outcome_are_refused() -> None:
     open_ = config_of(causal=False)
     stack = nn.Encoder(open_, weights_of(open_))
     for refused in (stack.caches, lambda: stack(x, caches=[nn.KVCache(), nn.KVCache()])):
-        with pytest.raises(OptionError, match="the configuration wants causal=True"):
+        with pytest.raises(OptionError, match="a cache needs causal attention: causal=True"):
             refused()
     for window, sees in ((None, "sees all earlier ones"), (6, "sees 6, itself included"), ((9, 0), "sees 10")):
         config = config_of(window=window)
@@ -125,11 +125,11 @@ def test_caches_that_would_change_the_outcome_are_refused() -> None:
 
 def test_caches_that_do_not_belong_together_are_refused() -> None:
     stack, x = nn.Encoder(config_of(), weights_of(config_of())), draw(2, 5, 32)
-    with pytest.raises(OptionError, match="one cache was given for several layers"):
+    with pytest.raises(OptionError, match="several layers have the same cache"):
         stack(x, caches=[nn.KVCache()] * 2)
     caches = stack.caches()
     stack(x, caches=caches)
     with pytest.raises(ShapeError, match=r"have seen \[5, 0\] tokens"):
         stack(x, caches=[caches[0], nn.KVCache()])
-    with pytest.raises(OptionError, match="cu_seqlens or cache, not both"):
+    with pytest.raises(OptionError, match="cu_seqlens and cache are given"):
         stack(x[0], caches=stack.caches(), cu_seqlens=[0, 5])

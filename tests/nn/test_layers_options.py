@@ -78,9 +78,9 @@ def test_packed_decoders_want_to_know_whose_memory_is_whose() -> None:
     stack, x, memory = nn.Decoder(config, weights_of(config)), draw(10, 32), draw(8, 32)
     with pytest.raises(OptionError, match="give memory_cu_seqlens"):
         stack(x, memory, cu_seqlens=[0, 4, 10])
-    with pytest.raises(OptionError, match="beside the cu_seqlens of x"):
+    with pytest.raises(OptionError, match="needs cross-attention and the cu_seqlens of x"):
         stack(x[None], memory[None], memory_cu_seqlens=[0, 8])
-    with pytest.raises(ShapeError, match=r"memory has shape \(1, 8, 32\); packed as x is"):
+    with pytest.raises(ShapeError, match=r"memory has shape \(1, 8, 32\); it must be packed like x"):
         stack(x, memory[None], cu_seqlens=[0, 4, 10], memory_cu_seqlens=[0, 3, 8])
     with pytest.raises(ShapeError, match=r"^memory_cu_seqlens is .* to the 8 rows"):
         stack(x, memory, cu_seqlens=[0, 4, 10], memory_cu_seqlens=[0, 3, 7])
@@ -153,7 +153,7 @@ def test_options_without_use_are_refused() -> None:
         for name, value in (("memory_padding_mask", np.zeros((2, 5), bool)), ("memory_cu_seqlens", [0, 5])):
             with pytest.raises(OptionError, match="no cross-attention"):
                 call(x, **{name: value})
-        with pytest.raises(OptionError, match="positions are for rope"):
+        with pytest.raises(OptionError, match="positions are given, but this attention has no rope"):
             call(x, positions=np.arange(5))
         with pytest.raises(TypeError, match="foo"):
             call(x, foo=None)
@@ -161,7 +161,7 @@ def test_options_without_use_are_refused() -> None:
     with pytest.raises(OptionError, match="relative_buckets; leave bias out"):
         nn.Encoder(config, weights_of(config))(x, bias=nn.alibi(4, 5, 5))
     cross = nn.MultiHeadAttention(config, nn.initial(config.attention_shapes(), seed=1), memory_dim=32)
-    with pytest.raises(OptionError, match="a cache is for attention to itself"):
+    with pytest.raises(OptionError, match="a cache needs self-attention"):
         cross(x, x, cache=nn.KVCache())
 
 

@@ -164,7 +164,7 @@ def test_threads_change_no_bit() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     x, more = draw(1, 2, 3, 4), draw(1, 2, 5, 4)
-    with pytest.raises(ShapeError, match="a query for a key"):
+    with pytest.raises(ShapeError, match="one query per key"):
         nn.linear_attention(x, more, more, is_causal=True)
     with pytest.raises(OptionError, match="'elu', 'relu' or RandomFeatures"):
         nn.linear_attention(x, x, x, features="gelu")
@@ -176,7 +176,7 @@ def test_what_does_not_fit_is_refused() -> None:
         nn.linear_attention(x, x, x, out=x)
     state = nn.LinearState()
     nn.linear_attention(x, x, x, state=state)
-    with pytest.raises(ShapeError, match="the state was made with"):
+    with pytest.raises(ShapeError, match="it must be that of the state"):
         nn.linear_attention(x, x, x, features="relu", state=state)
     state.clear()
     nn.linear_attention(x, x, x, features="relu", state=state)

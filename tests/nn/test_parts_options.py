@@ -200,7 +200,7 @@ def test_sizes_of_a_configuration_are_whole_numbers_of_at_least_one(name: str, b
         ({"window": 0}, "window is .*must be a whole number of at least 1"),
         ({"window": True}, "window is .*must be a whole number of at least 1"),
         ({"window": (1, -1)}, "each side of window is .*must be a whole number of at least 0"),
-        ({"window": (1, 2, 3)}, "window has two sides"),
+        ({"window": (1, 2, 3)}, "a pair must have two sides"),
     ],
 )
 def test_other_numbers_of_a_configuration_are_looked_at_too(options: dict[str, object], says: str) -> None:

@@ -201,7 +201,7 @@ def test_what_does_not_fit_is_refused_and_caches_stay() -> None:
         ([[1], [2]], [cache], OptionError, "2 sequences need as many caches"),
         ([[1], [2]], [cache, cache], OptionError, "each its own"),
         ([[[1, 2]]], [cache], ShapeError, r"shape \(1, 2\)"),
-        ([[1, 2]], [small], ShapeError, "room for 3 tokens; 2 are in it, 2 came"),
+        ([[1, 2]], [small], ShapeError, "room for 3 tokens and contains 2; 2 more"),
         ([np.zeros(401, int)], [cache], ShapeError, "a sequence of 401 tokens is too long"),
         ([[0.5]], [cache], TypeError, "float64"),
     ):

@@ -170,7 +170,7 @@ def test_rows_are_read_from_files_and_python(tmp_path: Path) -> None:
     (tmp_path / "bad.tsv").write_bytes(b"a\t\xff\n")
     with pytest.raises(CorpusError, match="line 1 is not UTF-8"):
         read_rows(tmp_path / "bad.tsv")
-    with pytest.raises(CorpusError, match="row 2 has 3 texts, and row 1 2"):
+    with pytest.raises(CorpusError, match="row 2 has 3 texts, and row 1 has 2"):
         read_rows([("a", "b"), ("a", "b", "c")])
     with pytest.raises(OptionError, match=r"\.jsonl, \.tsv"):
         read_rows(tmp_path / "a.txt")

@@ -1,7 +1,7 @@
 """Ids to vectors to logits on a CPU: attention, positions, layers, norms and losses over numpy arrays.
 
-Configuration (frozen dataclasses), weights (name → array) and state (caches, running statistics) are three things;
-nothing here opens a file. Results are float32; threads live for one call (`threads`).
+Configuration (frozen dataclasses), weights (name → array) and state (caches, running statistics) are separate; nothing
+here opens a file. Results are float32; threads exist only during a call (`threads`).
 """
 
 from tokkit.nn.additive import AdditiveAttention

@@ -1,4 +1,4 @@
-"""Additive attention: scores by a small network of query and key (Bahdanau)."""
+"""Additive attention: scores from a small network of query and key (Bahdanau)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tokkit.nn.functional import activate, softmax
 from tokkit.nn.linear import Linear
 
 AT_ONCE = 1 << 20
-"""So many numbers of the network's middle are made at a time, 4 MB: queries are taken in parts."""
+"""The number of hidden activations computed at a time, 4 MB: queries are processed in parts."""
 
 
 class AdditiveAttention:
     """Attention of a decoder's states to an encoder's: score(s, h) = vᵀ tanh(W s + U h), context Σ softmax(score) h.
 
     Weights: query.weight W (hidden_dim, query_dim), key.weight U (hidden_dim, key_dim), score.weight v (1, hidden_dim).
-    Time T·S·hidden_dim tanhs, which is why products replaced it; memory T·S weights. W s and U h are made once.
-    Source: Bahdanau et al. 2015, 3.1 and appendix A.1.2.
+    Time T·S·hidden_dim tanhs, slower than dot products; memory T·S weights. W s and U h are computed once. Source:
+    Bahdanau et al. 2015, 3.1 and appendix A.1.2.
 
     >>> weights = {"query.weight": np.ones((4, 2)), "key.weight": np.ones((4, 3)), "score.weight": np.ones((1, 4))}
     >>> AdditiveAttention(weights, query_dim=2, key_dim=3, hidden_dim=4)(np.ones((1, 5, 2)), np.ones((1, 6, 3))).shape

@@ -1,4 +1,4 @@
-"""Checks and converts what callers pass: shapes, dtypes, overlap and thread counts."""
+"""Checks and converts arguments: shapes, dtypes, overlap and thread counts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _THREADS: ContextVar[int | None] = ContextVar("tokkit.nn.threads", default=None)
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """Limit calls in the `with` block to `n` threads; the default is TOKKIT_NUM_THREADS, else this process's CPUs.
+    """Limit calls in the `with` block to `n` threads; the default is TOKKIT_NUM_THREADS, else the CPUs of this process.
 
-    Threads live for one call, small calls use one thread, and results are bit-identical for any number.
+    Threads exist only during a call, small calls use one thread, and results are bit-identical for any number.
 
     >>> with threads(1):
     ...     current_threads()
@@ -42,14 +42,14 @@ def threads(n: int) -> Iterator[None]:
 
 
 def current_threads() -> int:
-    """Return the number of threads that a call may use now."""
+    """Return the number of threads for a call."""
     return thread_count(_THREADS.get())
 
 
 def floats(array: ArrayLike, name: str) -> Floats:
     """Return `array` as float32 with a contiguous last axis: itself, or a copy if needed.
 
-    float64 and float16 are converted; integers, booleans and other types are refused.
+    float64 and float16 are converted; integers, booleans and other types raise TypeError.
 
     >>> floats([[0.5, 1.0]], "x").dtype
     dtype('float32')
@@ -61,7 +61,7 @@ def floats(array: ArrayLike, name: str) -> Floats:
         raise TypeError(f"{name} is an array of {made.dtype}; give floating point (float32, float64 or float16)")
     if made.dtype != np.float32:
         made = made.astype(np.float32)
-    # Rows are read in place, with any gap between them, if the strides are multiples of the item size.
+    # Rows are read without a copy, at any stride that is a multiple of the item size.
     if made.ndim and ((made.shape[-1] > 1 and made.strides[-1] != 4) or any(step % 4 for step in made.strides)):
         made = np.ascontiguousarray(made)
     return made
@@ -77,7 +77,7 @@ def matrix(array: Floats, name: str, columns: int | None = None) -> Floats:
 
 
 def added_rows(residual: ArrayLike | None, shape: Sequence[int]) -> Floats | None:
-    """Return what is added to a result (…, m) of that shape as rows (n, m), or None if nothing is."""
+    """Return the residual for a result (…, m) as rows (n, m), or None without one."""
     if residual is None:
         return None
     made = floats(residual, "residual")
@@ -87,7 +87,7 @@ def added_rows(residual: ArrayLike | None, shape: Sequence[int]) -> Floats | Non
 
 
 def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Floats:
-    """Return `out` once it is seen to be a writable float32 array of that shape, or a new one."""
+    """Return `out`, checked to be a writable float32 array of this shape, or a new array."""
     shape = tuple(shape)
     if out is None:
         return np.empty(shape, dtype=np.float32)
@@ -105,13 +105,13 @@ def output(out: Floats | None, shape: Sequence[int], name: str = "out") -> Float
 def check_overlap(
     out: Floats, *, in_place: Mapping[str, NDArray[Any] | None], apart: Mapping[str, NDArray[Any] | None]
 ) -> None:
-    """Raise ShapeError if `out` shares memory with what is read: numbers would change before they are read.
+    """Raise ShapeError if `out` shares memory with an input, which would be overwritten before it is read.
 
-    `out` may be one of the arrays `in_place`, every number in its place: kernels write there when all that they make of
-    it is read. It shares nothing with those `apart`. Both are given as kernels read them: what was converted is a copy
-    and overlaps nothing. Callers ask where they were given an `out`, so that the others pay nothing.
+    `out` may be exactly one of the arrays `in_place`: kernels write an element after they have read it. It must not
+    overlap those in `apart`. Both are the arrays that kernels read: a converted input is a copy and overlaps nothing.
+    It is called only if `out` is given, so other calls cost nothing.
     """
-    # numpy compares bounds first, and searches for common bytes only if these overlap.
+    # numpy compares bounds first, and solves for common bytes only if the bounds overlap.
     for name, array in in_place.items():
         if array is None or array is out or not np.shares_memory(array, out) or _is_same(array, out):
             continue
@@ -138,15 +138,14 @@ def _bounds(array: NDArray[Any]) -> tuple[int, int]:
 
 
 def _is_same(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    # Whether every number has the address of the other's with the same index. The stride of an axis of one does not
-    # count.
+    # Whether all elements have the same addresses; the stride of an axis of length 1 does not count.
     if a.shape != b.shape or a.__array_interface__["data"][0] != b.__array_interface__["data"][0]:
         return False
     return all(n == 1 or by == other for n, by, other in zip(a.shape, a.strides, b.strides, strict=True))
 
 
 def _overlaps_itself(array: NDArray[Any]) -> bool:
-    # Whether some step is shorter than what the shorter ones reach over; memory that was sliced or turned has none.
+    # Whether a stride is shorter than the extent of the smaller strides, which slices and transposes never have.
     reach = array.itemsize
     for step, n in sorted((abs(step), n) for step, n in zip(array.strides, array.shape, strict=True) if n != 1):
         if step < reach and array.size:
@@ -166,7 +165,7 @@ def rows_of(out: Floats, columns: int, name: str = "out") -> Floats:
 
 
 def ids_of(ids: ArrayLike, name: str = "ids") -> NDArray[np.int64]:
-    """Return token ids or positions as int64; floats and booleans are refused."""
+    """Return token ids or positions as int64; floats and booleans raise TypeError."""
     made = np.asarray(ids)
     if made.dtype.kind not in "iu" and made.size:
         raise TypeError(f"{name} is an array of {made.dtype}; it must have integers")
@@ -176,7 +175,7 @@ def ids_of(ids: ArrayLike, name: str = "ids") -> NDArray[np.int64]:
 
 
 def starts_of(starts: ArrayLike, rows: int, name: str) -> NDArray[np.int64]:
-    """Return the starts of packed sequences and the last end (n + 1) as int64; they must rise from 0 to `rows`."""
+    """Return the starts of packed sequences and the last end (n + 1) as int64, checked to ascend from 0 to `rows`."""
     made = np.asarray(starts)
     if made.ndim != 1 or (made.dtype.kind not in "iu" and made.size):
         raise TypeError(f"{name} has shape {made.shape}, of {made.dtype}; give one axis of whole numbers")
@@ -188,7 +187,7 @@ def starts_of(starts: ArrayLike, rows: int, name: str) -> NDArray[np.int64]:
 
 
 class Named(dict[str, Any]):
-    """The weights of one part of a model; `prefix` is before their names in the whole, and in messages."""
+    """The weights of one part of a model; `prefix` precedes their names in the whole model, and in messages."""
 
     def __init__(self, weights: Mapping[str, Any], prefix: str) -> None:
         super().__init__(weights)
@@ -196,23 +195,23 @@ class Named(dict[str, Any]):
 
 
 def full_name(weights: Mapping[str, Any], name: str) -> str:
-    """Return the name of a part's weight in the whole model, as far as it is known."""
+    """Return the name of a part's weight in the whole model, if known."""
     return weights.prefix + name if isinstance(weights, Named) else name
 
 
 def take(weights: Mapping[str, Any], name: str, shape: Sequence[int]) -> Floats:
-    """Return the weight of that name, contiguous float32, once it is seen to have that shape."""
+    """Return the weight with this name as contiguous float32, checked for its shape."""
     full = full_name(weights, name)
     if name not in weights:
-        raise ShapeError(f"the weights have no {full!r}, which would have shape {tuple(shape)}")
+        raise ShapeError(f"the weights have no {full!r}; it must have shape {tuple(shape)}")
     made = np.ascontiguousarray(floats(weights[name], full))
     if made.shape != tuple(shape):
-        raise ShapeError(f"{full} has shape {made.shape}; the configuration asks for {tuple(shape)}")
+        raise ShapeError(f"{full} has shape {made.shape}; the configuration requires {tuple(shape)}")
     return made
 
 
 def take_all(weights: Mapping[str, Any], shapes: Mapping[str, Sequence[int]]) -> Named:
-    """Return the weights that `shapes` names, each as `take` does."""
+    """Return the weights named in `shapes`, each as by `take`."""
     return Named({name: take(weights, name, shape) for name, shape in shapes.items()}, full_name(weights, ""))
 
 
@@ -239,7 +238,7 @@ def _normal(rng: np.random.Generator, std: float, shape: tuple[int, ...]) -> Flo
 def initial(
     shapes: Mapping[str, Sequence[int]], *, seed: int, init: str = "normal", std: float = 0.02
 ) -> dict[str, Floats]:
-    """Return random weights of these shapes: matrices drawn, biases 0, the weights of norms 1.
+    """Return initial weights of these shapes: random matrices, biases of 0, weights of norms of 1.
 
     `init` is "normal" (standard deviation `std`: GPT-2's) or "xavier" (uniform within ±√(6 / (rows + columns)),
     Glorot and Bengio 2010). One seed gives one result.

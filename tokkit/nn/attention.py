@@ -14,20 +14,20 @@ from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, out
 from tokkit.nn.checks import as_float
 
 BLOCK = kernels.BLOCK
-"""Block masks are of blocks of this many positions, or a multiple."""
+"""The block size of block masks is this, or a multiple of it."""
 MAX_OFFSET = 1 << 50
-"""Offsets and windows beyond any sequence, and far from overflow."""
+"""An offset or window larger than any sequence, and far from overflow."""
 _GIVEN_AS = {
     "allow": "mask", "add": "mask", "ignored": "key_padding_mask", "blocks": "block_mask", "by_distance": "bias.table",
     "q_starts": "cu_seqlens", "k_starts": "cu_seqlens_k",
 }  # fmt: skip
-"""What callers know the kernel's arrays as."""
+"""The names of the kernel's arrays in messages."""
 
 Window = int | tuple[int | None, int | None] | None
 
 
 class DistanceBias(NamedTuple):
-    """A bias that is added to scores by the distance of query and key: one row a head, for all lengths.
+    """A bias added to scores by the distance of query and key: one row per head, for all lengths.
 
     table (H, …): the score of query i and key j gets table[h, zero + i - j].
     """
@@ -65,16 +65,16 @@ def scaled_dot_product_attention(
     """Return softmax(query keyᵀ · scale + mask) value, as torch's function of this name does.
 
     query (B, H, T, D), key (B, G, S, D), value (B, G, S, E) → (B, H, T, E), float32; B and H may be missing. G = H,
-    or with `enable_gqa` a divisor of it: key head g serves H / G query heads in a row. float64 and float16 are
+    or with `enable_gqa` a divisor of it: key head g serves H / G consecutive query heads. float64 and float16 are
     converted. `attn_mask` broadcasts to (B, H, T, S): boolean, True = attend; or a number that is added. `is_causal`
-    lets query i see keys up to i + causal_offset (torch's top-left alignment at 0; with a cache of n, n). `window`
-    is (left, right): how far before and after itself a query sees, None for no limit; or a number n, short for
-    (n - 1, n - 1). All masks hold together. `scale` is 1/√D if None. `dropout_p` drops weights at random, with
-    fresh randomness at each call (training; `attention` takes a seed).
+    lets query i see keys up to i + causal_offset (torch's top-left alignment at 0; with a cache of n, n). `window` is
+    (left, right): the number of keys visible before and after a query, None for no limit; or a number n, short for (n -
+    1, n - 1). All masks are combined. `scale` is 1/√D if None. `dropout_p` drops weights at random, differently in each
+    call (training; `attention` has a seed).
 
-    A key that a query does not see, or whose weight is dropped, has no effect on it, even if it holds NaN or infinity.
-    A query that sees no key gives zeros (torch: NaN for boolean masks in its eager form).
-    `return_weights` returns (outputs, weights (B, H, T, S)); only then are T × S numbers stored.
+    A masked key, or one whose weight is dropped, has no effect, even if it contains NaN or infinity. A query without
+    any visible key gives zeros (torch: NaN for boolean masks in eager mode). `return_weights` returns (outputs, weights
+    (B, H, T, S)); only then T × S numbers are stored.
 
     Raises ShapeError if shapes do not fit, TypeError for masks neither boolean nor floating point.
     Source: Vaswani et al. 2017, 3.2.1; tiles with a running maximum as in Dao et al. 2022.
@@ -88,7 +88,7 @@ def scaled_dot_product_attention(
     if not 2 <= q.ndim == k.ndim == v.ndim <= 4:
         raise ShapeError(
             f"query, key and value have shapes {q.shape}, {k.shape} and {v.shape}; each must be (B, H, T, D), or all "
-            "alike with B, or B and H, missing"
+            "of them without B, or without B and H"
         )
     if k.shape[:-2] != q.shape[:-2] and not enable_gqa:
         raise ShapeError(
@@ -131,18 +131,17 @@ def attention(
     return_weights: bool = False,
     out: Floats | None = None,
 ) -> Any:
-    """Return attention as `scaled_dot_product_attention` does, with the further options that models need.
+    """Return attention as `scaled_dot_product_attention` does, with further options for models.
 
-    query (B, H, T, D), key (B, G, S, D), value (B, G, S, E), G a divisor of H → (B, H, T, E), written to `out` where
-    given: it may be `query`, but not overlap it otherwise, nor any other array at all. `key_padding_mask` (B, S):
-    True = ignore. `bias`: by distance, for ALiBi and relative positions. `block_mask` broadcasts to
-    (B, H, T / block_size, S / block_size), rounded up: True = attend; blocks that are False cost nothing. `cu_seqlens`
-    (n + 1): sequences packed one after another along T, with B = 1, sequence i being rows cu_seqlens[i] …
-    cu_seqlens[i + 1] (`cu_seqlens_k` of keys where they differ); no padding is computed, and masks beside causality,
-    windows and `bias` are refused. `cap`: unless it is 0, scores are cap · tanh(score / cap) before masks and biases
-    are added (Gemma 2).
+    query (B, H, T, D), key (B, G, S, D), value (B, G, S, E), G a divisor of H → (B, H, T, E), written to `out` if
+    given: it may be `query` itself, but must not overlap any array otherwise. `key_padding_mask` (B, S): True = ignore.
+    `bias`: by distance, for ALiBi and relative positions. `block_mask` broadcasts to (B, H, T / block_size, S /
+    block_size), rounded up: True = attend; False blocks are not computed. `cu_seqlens` (n + 1): sequences packed one
+    after another along T, with B = 1, sequence i being rows cu_seqlens[i] … cu_seqlens[i + 1] (`cu_seqlens_k` for keys
+    if they differ); no padding is computed, and the only masks are causality, windows and `bias`. `cap`: unless it is
+    0, scores become cap · tanh(score / cap) before masks and biases are added (Gemma 2).
 
-    Raises ShapeError and OptionError for what does not fit, TypeError for arrays of other types.
+    Raises ShapeError and OptionError for inconsistent arguments, TypeError for arrays of other types.
     """
     q, k, v = (floats(array, name) for array, name in ((query, "query"), (key, "key"), (value, "value")))
     if not q.ndim == k.ndim == v.ndim == 4:
@@ -193,8 +192,8 @@ def attention(
 
 
 def check_heads(query: Floats, key: Floats, value: Floats) -> None:
-    """Raise ShapeError for queries, keys and values, of two axes to four, that do not belong together."""
-    # As they were given: messages show no axis that the caller does not know of.
+    """Raise ShapeError for inconsistent queries, keys and values of two to four axes."""
+    # In their original shapes, so that messages show no added axes.
     q, k, v = query.shape, key.shape, value.shape
     if q[:-3] != k[:-3] or q[-1] != k[-1]:
         raise ShapeError(f"query has shape {q} and key {k}; batch and head size must be equal")
@@ -216,19 +215,19 @@ def _broadcast(mask: NDArray[Any], full: tuple[int, ...], name: str) -> NDArray[
     rows_stand = full[-1] < 2 or made.strides[-1] == made.itemsize
     if rows_stand and (made.dtype == np.bool_ or (made.dtype == np.float32 and not any(s % 4 for s in made.strides))):
         return made
-    # What is the same along an axis is converted once, not as often as it is read.
+    # Broadcast axes are converted only once.
     made = made[tuple(slice(0, 1) if step == 0 else slice(None) for step in made.strides)]
     if made.dtype.kind == "f" and made.dtype != np.float32:
-        # A float64 mask may hold what float32 has no room for: it becomes the largest number, not an infinity.
+        # Values of a float64 mask out of range of float32 become the largest number, not infinity.
         limit = np.finfo(np.float32).max
         made = np.where(np.isinf(made), made, np.clip(made, -limit, limit)).astype(np.float32)
-    # Rows are read as they stand, so that a single column becomes a row.
+    # Rows are read without broadcasting, so a single column is expanded.
     made = np.ascontiguousarray(np.broadcast_to(made, (*made.shape[:-1], full[-1])))
     return np.broadcast_to(made, full)
 
 
 def padding_of(mask: ArrayLike, shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """Return a key_padding_mask (B, S) as the kernels read it: 1 = ignore."""
+    """Return a key_padding_mask (B, S) for the kernels: 1 = ignore."""
     made = np.asarray(mask)
     if made.dtype != np.bool_:
         raise TypeError(f"key_padding_mask is an array of {made.dtype}; give booleans, True if a key is ignored")
@@ -282,7 +281,7 @@ def _packed(queries: ArrayLike, keys: ArrayLike | None, q: Floats, k: Floats) ->
 
 
 def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int]:
-    """Return (offset, left, right): how far behind and ahead of itself, and of `offset`, a query sees."""
+    """Return (offset, left, right): the numbers of keys visible before and after a query, shifted by `offset`."""
     if isinstance(offset, bool) or not isinstance(offset, (int, np.integer)) or abs(offset) > MAX_OFFSET:
         raise OptionError(f"causal_offset is {offset!r}; it must be a whole number within ±2^50")
     sides: list[int] = []
@@ -295,7 +294,7 @@ def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int
         raise OptionError(f"window is {window!r}; a pair must have two sides, left and right")
     if isinstance(window, (int, np.integer)):
         if window < 1:
-            raise OptionError("a window of 0 sees nothing, not even itself; give at least 1")
+            raise OptionError("window is 0; it must be at least 1, because a token sees itself")
         sides = [sides[0] - 1, sides[1] - 1]
     return int(offset), sides[0], min(sides[1], 0) if is_causal else sides[1]
 
@@ -303,9 +302,9 @@ def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int
 def _weights(
     q: Floats, k: Floats, scale: float, cap: float, band: tuple[int, int, int], masks: dict[str, Any]
 ) -> Floats:
-    # All weights (B, H, T, S), for those who ask: the one place that makes them.
+    # The only place where all weights (B, H, T, S) are stored.
     offset, left, right = band
-    # What is not finite may stand where no query sees it: no cause for a warning.
+    # Masked keys may be NaN or infinite, so numpy's warnings are turned off.
     with np.errstate(invalid="ignore", over="ignore"):
         scores = np.matmul(q, np.repeat(k, q.shape[1] // k.shape[1], axis=1).swapaxes(2, 3)) * np.float32(scale)
         scores = np.tanh(scores / np.float32(cap)) * np.float32(cap) if cap else scores
@@ -332,7 +331,8 @@ def _weights(
 
 
 def _mix(weights: Floats, v: Floats, out: Floats) -> None:
-    # weights (B, H, T, S) times v (B, G, S, E); as 0 times NaN is not 0, what is not finite is added where it counts.
+    # weights (B, H, T, S) times v (B, G, S, E); 0 times NaN is not 0, so values that are not finite are added
+    # separately.
     group = weights.shape[1] // v.shape[1]
     finite = np.isfinite(v)
     np.matmul(weights, np.repeat(np.where(finite, v, np.float32(0)), group, axis=1), out=out)

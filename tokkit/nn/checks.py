@@ -1,4 +1,4 @@
-"""Converts options to int and float, and refuses what is neither."""
+"""Converts options to int and float, with errors for other types."""
 
 from __future__ import annotations
 

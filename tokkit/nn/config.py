@@ -12,7 +12,7 @@ from tokkit.nn.rope import RopeConfig
 
 Shapes = dict[str, tuple[int, ...]]
 GATES = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
-"""Feed-forwards with a gate → its activation."""
+"""Activations of feed-forwards with a gate → the activation of the gate."""
 FEED_FORWARDS = ("relu", "gelu", "gelu_tanh", "silu", *GATES)
 NORMS = ("layer", "rms")
 
@@ -20,17 +20,17 @@ NORMS = ("layer", "rms")
 @renamed.keywords(kind="dtype")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransformerConfig:
-    """The configuration of a stack of layers; weights are a separate mapping, and caches separate state.
+    """The configuration of a stack of layers; weights are a separate mapping, and caches are separate state.
 
-    `dim` columns a token; `n_heads` query heads of `head_dim` (dim / n_heads if None), `n_kv_heads` key and value
+    `dim` columns per token; `n_heads` query heads of `head_dim` (dim / n_heads if None), `n_kv_heads` key and value
     heads (n_heads if None; 1 is multi-query attention); a feed-forward of `hidden_dim` (4 dim if None) with an
-    `activation` of relu, gelu, gelu_tanh, silu, or with a gate swiglu, geglu, geglu_tanh. `norm` is "layer" or
-    "rms"; `pre_norm` puts it before each part, with one more at the end, instead of after each sum. `causal` lets a
-    token see itself and earlier ones, `window` as in `scaled_dot_product_attention`; `cross` adds attention to a
-    memory of `memory_dim` columns. Positions within attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`.
-    `shared_layers`: one layer's weights serve all `n_layers`. `dtype`: how matrices are stored, as in `Linear`.
+    `activation` of relu, gelu, gelu_tanh, silu, or with a gate swiglu, geglu, geglu_tanh. `norm` is "layer" or "rms";
+    `pre_norm` puts it before each part, with one more at the end, instead of after each sum. `causal` and `window` are
+    as in `scaled_dot_product_attention`; `cross` adds attention to a memory of `memory_dim` columns. Positions within
+    attention: `rope`, or `alibi`, or a T5 bias of `relative_buckets`. `shared_layers`: one layer's weights serve all
+    `n_layers`. `dtype`: the format of matrices, as in `Linear`.
 
-    Invalid numbers raise OptionError, sizes that do not fit each other ShapeError.
+    Invalid numbers raise OptionError, inconsistent sizes ShapeError.
     """
 
     dim: int
@@ -61,7 +61,9 @@ class TransformerConfig:
     def __post_init__(self) -> None:
         self._check_numbers()
         if self.head_dim is None and self.dim % self.n_heads:
-            raise ShapeError(f"dim {self.dim} is not a multiple of {self.n_heads} heads; give head_dim, or change one")
+            raise ShapeError(
+                f"dim is {self.dim}; it must be a multiple of n_heads, {self.n_heads}, unless head_dim is given"
+            )
         if self.n_kv_heads is not None and self.n_heads % self.n_kv_heads:
             raise ShapeError(f"{self.n_heads} query heads are not a multiple of {self.n_kv_heads} key heads")
         if self.activation not in FEED_FORWARDS:
@@ -69,9 +71,9 @@ class TransformerConfig:
         if self.norm not in NORMS:
             raise OptionError(f"norm is {self.norm!r}; it must be 'layer' or 'rms'")
         if (self.rope is not None) + self.alibi + bool(self.relative_buckets) > 1:
-            raise OptionError("rope, alibi and relative_buckets exclude one another; choose one")
+            raise OptionError("rope, alibi and relative_buckets cannot be combined; give one of them")
         if self.rope is not None and self.rope.head_dim != self.head_size:
-            raise ShapeError(f"rope is for heads of {self.rope.head_dim}; these have {self.head_size}")
+            raise ShapeError(f"rope.head_dim is {self.rope.head_dim}; it must be the head size, {self.head_size}")
         if self.rope is not None and self.rope.head_factors is not None:
             factors = len(self.rope.head_factors)
             if factors != self.n_heads:
@@ -79,7 +81,7 @@ class TransformerConfig:
         check_dtype(self.dtype)
 
     def _check_numbers(self) -> None:
-        # Stored as Python's own: sizes of numpy's narrow types would overflow in products.
+        # Stored as Python ints, because numpy's narrow types would overflow in products.
         made: dict[str, object] = {"eps": as_float("eps", self.eps, minimum=0), "window": _window(self.window)}
         for name in ("dim", "n_heads", "n_layers", "relative_distance"):
             made[name] = as_int(name, getattr(self, name), minimum=1)
@@ -104,7 +106,7 @@ class TransformerConfig:
 
     @property
     def hidden(self) -> int:
-        """Columns of the feed-forward's middle."""
+        """Hidden columns of the feed-forward."""
         return 4 * self.dim if self.hidden_dim is None else self.hidden_dim
 
     def attention_shapes(self, memory_dim: int | None = None) -> Shapes:
@@ -122,7 +124,7 @@ class TransformerConfig:
         return shapes
 
     def feed_forward_shapes(self) -> Shapes:
-        """Return name → shape of up, down, and gate where the activation has one."""
+        """Return name → shape of up, down, and the gate if there is one."""
         names = ("gate", "up") if self.activation in GATES else ("up",)
         shapes: Shapes = {}
         for name in names:
@@ -147,7 +149,7 @@ class TransformerConfig:
         return {f"{part}.{name}": shape for part, shapes in parts.items() for name, shape in shapes.items()}
 
     def shapes(self) -> Shapes:
-        """Return name → shape of the whole stack: layers.0.… and so on, norm. with pre_norm, relative. with buckets."""
+        """Return name → shape of the whole stack: layers.0.…, norm. with pre_norm, relative. with buckets."""
         made: Shapes = {}
         for i in range(1 if self.shared_layers else self.n_layers):
             made |= {f"layers.{i}.{name}": shape for name, shape in self.layer_shapes().items()}
@@ -159,11 +161,11 @@ class TransformerConfig:
 
 
 def _window(window: object) -> object:
-    # A number counts the token itself, so it is at least 1; the sides of a pair do not, and may be 0.
+    # A number includes the token itself and is at least 1; the sides of a pair do not, and may be 0.
     if window is None:
         return None
     if isinstance(window, (tuple, list)):
         if len(window) != 2:
-            raise OptionError(f"window has two sides, left and right, not {window!r}")
+            raise OptionError(f"window is {window!r}; a pair must have two sides, left and right")
         return tuple(None if side is None else as_int("each side of window", side, minimum=0) for side in window)
     return as_int("window", window, minimum=1)

@@ -1,4 +1,4 @@
-"""Leaves old tokens out of a cache, so that a text may go on where the model has no more positions."""
+"""Drops old tokens from a cache, so that a text can continue beyond the model's last position."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ def check_shift(config: DecoderConfig) -> None:
     """Raise OptionError for a model whose tokens cannot be moved to earlier positions."""
     if config.positions:
         raise OptionError(
-            "this model has a learned vector for each position, which is in all that was read: its context cannot be "
-            "shifted. Models with rope or ALiBi can"
+            "this model has learned position embeddings: its context cannot be shifted; that needs rope or ALiBi"
         )
     for rope in (config.layers.rope, config.local_rope):
         if rope is not None and (rope.scaling == "dynamic" or rope.long_factors is not None):
@@ -28,12 +27,11 @@ def check_shift(config: DecoderConfig) -> None:
 
 
 def shift(config: DecoderConfig, cache: DecoderCache, *, keep: int, n: int) -> None:
-    """Leave the n tokens after the first `keep` out of a cache; those after them move to positions n earlier.
+    """Drop the n tokens after the first `keep` from a cache; later tokens move n positions back.
 
-    Keys of a rope are turned back by the angles of n positions, as if they had been read there. Keys and values of
-    later tokens still depend on those that are left out.
+    Rotated keys are rotated back by n positions. Keys and values of later tokens still depend on the dropped ones.
 
-    OptionError as `check_shift` says, or where a layer with a window would miss tokens.
+    OptionError as in `check_shift`, or if a layer with a window would miss tokens.
     """
     check_shift(config)
     cache.forget(keep, n)
@@ -50,5 +48,5 @@ def shift(config: DecoderConfig, cache: DecoderCache, *, keep: int, n: int) -> N
 def _rope_of(config: DecoderConfig, layer: int) -> Rope | None:
     local = config.local_rope is not None and config.window(layer) is not None
     rope: RopeConfig | None = config.local_rope if local else config.layers.rope
-    # YaRN's factor is in the keys already.
+    # The keys already contain YaRN's factor.
     return None if rope is None else Rope(replace(rope, attention_factor=1.0))

@@ -1,4 +1,4 @@
-"""`Memory`: what a decoder attends to besides its own text, as keys and values of each layer."""
+"""`Memory`: keys and values of each layer for the cross-attention of a decoder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Memory:
 
 
 class MemoryProjection:
-    """From what an encoder leaves to the keys and values of all layers, in one product. Immutable.
+    """Projects an encoder's output to the keys and values of all layers in one product. Immutable.
 
     Weights: layers.{i}.cross.k and layers.{i}.cross.v.
     """

@@ -15,9 +15,9 @@ from tokkit.nn.checks import as_int
 from tokkit.nn.cross_memory import Memory
 
 FIRST_TOKENS = 256
-"""Tokens that a cache without a capacity has room for at first; its room doubles as needed."""
+"""The initial size of a cache without a capacity, in tokens; it doubles as needed."""
 DTYPES: dict[str, Any] = {"float32": np.float32, "bfloat16": np.uint16, "int8": np.int8}
-"""What keys and values may be → the type of their arrays."""
+"""The dtypes of keys and values → the types of their arrays."""
 SCALE = np.dtype(np.float32)
 
 
@@ -31,12 +31,12 @@ class CacheLayer(NamedTuple):
 
 
 class DecoderCache:
-    """Keys and values of the tokens of one sequence, of which `length` have been read.
+    """Keys and values of the tokens of one sequence; `length` tokens have been read.
 
     `dtype` is "float32"; "bfloat16", half of the memory; or "int8", a quarter, with a scale for each token and head.
-    `windows` are those of `DecoderConfig`: a layer that sees the last tokens alone keeps few more than these.
-    `capacity` is the greatest number of tokens, for which memory is then taken at once; None grows. A cache is one
-    sequence's state, used by one thread at a time. `nbytes` is the memory that it takes.
+    `windows` are those of `DecoderConfig`: a layer with a window keeps only slightly more tokens than its window.
+    `capacity` is the maximum number of tokens, allocated at once; with None the cache grows. A cache is the state of
+    one sequence, used by one thread at a time. `nbytes` is its memory.
 
     >>> cache = DecoderCache(n_layers=2, kv_heads=1, head_dim=4, capacity=8)
     >>> cache.length, cache.nbytes
@@ -54,9 +54,9 @@ class DecoderCache:
         self.capacity = None if capacity is None else as_int("capacity", capacity, minimum=1)
         self.length = 0
         self.memory: Memory | None = None
-        """What the decoder of an encoder attends to besides; copies share it."""
+        """The memory of an encoder–decoder's cross-attention; copies share it."""
         self.ids: NDArray[np.int64] | None = None
-        """The tokens that have been read, if the model may have to read them again (LongRoPE)."""
+        """The tokens read so far, if the model may have to read them again (LongRoPE)."""
         self._shape = kv_heads, head_dim
         self._take_room(FIRST_TOKENS if self.capacity is None else self.capacity, [0] * n_layers)
 
@@ -67,7 +67,7 @@ class DecoderCache:
 
     @property
     def first(self) -> list[int]:
-        """The position of the oldest token that each layer has; 0 in layers without a window."""
+        """The position of the oldest token kept in each layer; 0 in layers without a window."""
         return self.packed.first
 
     def reserve(self, n: int) -> None:
@@ -76,21 +76,23 @@ class DecoderCache:
         if needed <= self._room:
             return
         if self.capacity is not None and needed > self.capacity:
-            raise ShapeError(f"the cache has room for {self.capacity} tokens; {self.length} are in it, {n} came")
+            raise ShapeError(
+                f"the cache has room for {self.capacity} tokens and contains {self.length}; {n} more do not fit"
+            )
         self._move(max(needed, min(2 * self._room, self.capacity or 2 * self._room)))
 
     def can_truncate(self, length: int) -> bool:
-        """Whether the first `length` tokens are all there, as far as later ones see them."""
+        """Whether all of the first `length` tokens that later ones see are kept."""
         return 0 <= length <= self.length and (not length or sees_all(self.windows, self.first, length))
 
     def truncate(self, length: int) -> None:
-        """Keep the first `length` tokens; OptionError if there are not so many, or windows have left what they see."""
+        """Keep the first `length` tokens; OptionError if there are fewer, or windows have dropped tokens they need."""
         if not 0 <= length <= self.length:
             raise OptionError(f"length is {length}; the cache has {self.length} tokens")
         if not self.can_truncate(length):
             raise OptionError(
-                f"length is {length}; of {self.length} tokens, layers with windows have only those from "
-                f"{max(self.first)} on. Read the text again from its beginning"
+                f"length is {length}; of {self.length} tokens, layers with windows keep only those from "
+                f"{max(self.first)} on; read the text again from its beginning"
             )
         self.length = length
         self.ids = None if self.ids is None else self.ids[:length]
@@ -98,7 +100,7 @@ class DecoderCache:
             self.packed.first = [0] * len(self.windows)
 
     def copy(self, *, room: int = 0, length: int | None = None) -> DecoderCache:
-        """Return a cache of its own with the same tokens, or the first `length`, and room for `room` more."""
+        """Return a copy with the same tokens, or only the first `length`, and room for `room` more."""
         kept = self.length if length is None else length
         if not self.can_truncate(kept):
             raise OptionError(f"length is {kept}; the cache has {self.length} tokens, from {max(self.first)} on")
@@ -114,7 +116,7 @@ class DecoderCache:
         return made
 
     def follow(self, other: DecoderCache, start: int) -> None:
-        """Hold the same tokens as another cache of the same kind, of which the first `start` are here already."""
+        """Copy the tokens of another cache of the same kind; the first `start` are already in this one."""
         if not 0 <= start <= min(self.length, other.length):
             raise OptionError(f"start is {start}; the caches have {self.length} and {other.length} tokens")
         self.length = start
@@ -129,14 +131,17 @@ class DecoderCache:
         self.length, self.ids = other.length, other.ids
 
     def held(self, length: int | None = None) -> Iterator[CacheLayer]:
-        """Yield views of what each layer has, from its `first` token on, up to `length` (all) of the tokens."""
+        """Yield views of the keys and values of each layer, from its `first` token up to `length` (default: all)."""
         end = self.length if length is None else length
         for layer, first in zip(self._layers, self.first, strict=True):
             n = max(end - first, 0)
             yield CacheLayer(*(None if array is None else array[:, :n] for array in layer))  # type: ignore[arg-type]
 
     def load(self, layers: Iterator[CacheLayer], first: Sequence[int], length: int) -> None:
-        """Take over what `held` gave of a cache of the same kind, with its `first`; there must be room for it."""
+        """Set keys and values from the `held` of a cache of the same kind, with its `first`.
+
+        There must be room for them.
+        """
         for own, layer in zip(self._layers, layers, strict=True):
             for to, given in zip(own, layer, strict=True):
                 if to is not None and given is not None:
@@ -145,28 +150,28 @@ class DecoderCache:
         self.length = length
 
     def keys(self, layer: int) -> Floats:
-        """Return the keys (kv_heads, n, head_dim) that a layer has, as float32."""
+        """Return the keys (kv_heads, n, head_dim) of a layer as float32."""
         keys, _, scales, _ = list(self.held())[layer]
         return as_floats(keys, scales)
 
     def values(self, layer: int) -> Floats:
-        """Return the values (kv_heads, n, head_dim) that a layer has, as float32."""
+        """Return the values (kv_heads, n, head_dim) of a layer as float32."""
         _, values, _, scales = list(self.held())[layer]
         return as_floats(values, scales)
 
     def forget(self, keep: int, n: int) -> None:
-        """Leave out the n tokens after the first `keep`: what comes after them moves to positions n earlier.
+        """Drop the n tokens after the first `keep`; later tokens move n positions back.
 
-        Keys are moved as they are. OptionError if a layer with a window would miss tokens.
+        Keys are not rotated. OptionError if a layer with a window would miss tokens.
         """
         if keep < 0 or n < 0 or keep + n > self.length:
-            raise OptionError(f"{n} tokens after the first {keep} cannot be left out of {self.length}")
+            raise OptionError(f"{n} tokens after the first {keep} cannot be dropped from {self.length}")
         firsts = self.first
         for window, first in zip(self.windows, firsts, strict=True):
             if window is not None and first and self.length - keep - n < window - 1:
                 raise OptionError(
-                    f"{self.length - keep - n} tokens would be left after those that are left out, and a layer sees "
-                    f"{window}; leave out fewer"
+                    f"{self.length - keep - n} tokens would be left after the dropped ones, but a layer sees "
+                    f"{window}; drop fewer"
                 )
         for layer, first in zip(self._layers, firsts, strict=True):
             start, stop, end = max(keep - first, 0), max(keep + n - first, 0), self.length - first
@@ -207,7 +212,7 @@ class DecoderCache:
 
 
 def sees_all(windows: Sequence[int | None] | None, first: Sequence[int], length: int) -> bool:
-    """Whether layers that have tokens from `first` on have all that the one after `length` tokens sees."""
+    """Whether layers with tokens from `first` on keep all tokens visible to the one at position `length`."""
     return windows is None or all(
         window is None or not start or length - start >= window - 1
         for window, start in zip(windows, first, strict=True)
@@ -215,7 +220,7 @@ def sees_all(windows: Sequence[int | None] | None, first: Sequence[int], length:
 
 
 def checked_dtype(dtype: str) -> str:
-    """Return what keys and values are to be; OptionError for what they cannot be."""
+    """Return the dtype of keys and values; OptionError for an unsupported one."""
     if dtype not in DTYPES:
         raise OptionError(f"the type of a cache is {dtype!r}; it must be one of {', '.join(DTYPES)}")
     return dtype
@@ -224,7 +229,7 @@ def checked_dtype(dtype: str) -> str:
 def layer_bytes(
     kv_heads: int, head_dim: int, *, dtype: str, windows: Sequence[int | None], tokens: int
 ) -> list[int]:  # fmt: skip
-    """Return the bytes that each layer of a cache takes for so many tokens.
+    """Return the bytes of each layer of a cache for this number of tokens.
 
     >>> layer_bytes(4, 64, dtype="int8", windows=(None, 512), tokens=8192)
     [4456448, 452608]

@@ -1,4 +1,4 @@
-"""`DecoderConfig`: what a language model has besides its layers, and the shapes of its weights."""
+"""`DecoderConfig`: the configuration of a language model, and the shapes of its weights."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tokkit.nn.rope import RopeConfig
 class ExpertsConfig:
     """A feed-forward of `n` experts of `hidden_dim` columns: a router chooses `top` of them for each token.
 
-    Their weights are the softmax over all experts, divided by the sum of those chosen with `renormalize`. All tokens go
-    through one more expert of `shared_dim` columns, unless it is 0, times the sigmoid of a gate. The layers in `dense`
-    have the usual feed-forward.
+    Their weights are the softmax over all experts; with `renormalize` the weights of the chosen experts are scaled to
+    sum 1. A shared expert of `shared_dim` columns, unless that is 0, is applied to all tokens, times the sigmoid of a
+    gate. The layers in `dense` have the usual feed-forward.
     """
 
     n: int
@@ -40,26 +40,27 @@ class DecoderConfig:
     """The configuration of a language model: layers, a table of tokens and a head over it.
 
     `layers` is the configuration of all layers, with rope, ALiBi, relative buckets or neither, and with `cross` for the
-    decoder of an encoder. Without `causal` they are those of an encoder: whole texts, no caches. Weights may have
-    biases or not, whatever its `bias` says. Besides:
+    decoder of an encoder. Without `causal` they are those of an encoder: whole texts, no caches. Biases are used if the
+    weights have them, whatever its `bias` is. Further fields:
 
-    - `windows`: for each layer how many tokens one sees, itself included, or None for all (Gemma's alternate);
-    - `local_rope`: the rope of layers that have a window, where it is another one (Gemma 3);
-    - `positions`: rows of a learned table that is added (GPT-2), after `position_offset` others (BART);
-    - `types`: rows of a table of token types that is added (BERT's heirs);
+    - `windows`: the window of each layer in tokens, the token itself included, or None for full attention (alternating
+    in Gemma);
+    - `local_rope`: the rope of layers with a window, if it differs (Gemma 3);
+    - `positions`: rows of the learned position table (GPT-2), after `position_offset` unused rows (BART);
+    - `types`: rows of the table of token types (models like BERT);
     - `embedding_norm`: a norm of the embeddings (BLOOM);
-    - `embedding_scale`: what embeddings are multiplied by (Gemma: √dim);
+    - `embedding_scale`: the factor of embeddings (Gemma: √dim);
     - `qk_norm`: a norm of each head's queries and keys, RMS (Qwen 3, Gemma 3);
-    - `part_norms`: a norm of what a part gives, before it is added (Gemma 3);
+    - `part_norms`: a norm of the output of a part, before the residual addition (Gemma 3);
     - `norm_bias`: whether layer norms have biases, and `first_norm`: whether the first layer's attention has a norm
       before it (ModernBERT has neither);
     - `parallel`: attention and feed-forward read the same x (GPT-NeoX);
     - `tied`: the head is the table of tokens; `head`: whether there is one at all;
     - `cap`, `logit_cap`: scores of attention, and logits, are cap · tanh(score / cap), unless it is 0 (Gemma 2);
-    - `head_scale`: what hidden states are multiplied by before the head (T5: 1 / √dim);
-    - `experts`: what feed-forwards are made of (Mixtral).
+    - `head_scale`: the factor of hidden states before the head (T5: 1 / √dim);
+    - `experts`: the mixture of experts in feed-forwards (Mixtral).
 
-    Sizes that do not fit each other raise ShapeError, other settings that cannot work OptionError.
+    Inconsistent sizes raise ShapeError, other invalid settings OptionError.
     """
 
     layers: TransformerConfig
@@ -110,8 +111,8 @@ class DecoderConfig:
                 raise ShapeError(f"windows has {len(self.windows)} entries for {c.n_layers} layers")
             made["windows"] = tuple(None if w is None else as_int("a window", w, minimum=1) for w in self.windows)
         if self.local_rope is not None and (c.rope is None or self.local_rope.head_dim != c.head_size):
-            raise ShapeError(f"local_rope is beside a rope, for heads of {c.head_size} columns as that one")
-        if c.relative_buckets:  # which must be enough for their distance
+            raise ShapeError(f"local_rope needs a rope, and heads of {c.head_size} columns")
+        if c.relative_buckets:  # must be enough for their distance
             relative_buckets(
                 0, n_buckets=c.relative_buckets, max_distance=c.relative_distance, bidirectional=not c.causal
             )
@@ -127,7 +128,7 @@ class DecoderConfig:
         return self.layers.activation in GATES
 
     def window(self, layer: int) -> int | None:
-        """Return how many tokens one sees in a layer, itself included; None for all earlier ones."""
+        """Return the window of a layer in tokens, the token itself included; None for all earlier tokens."""
         return None if self.windows is None else self.windows[layer]
 
     def has_experts(self, layer: int) -> bool:
@@ -135,7 +136,7 @@ class DecoderConfig:
         return self.experts is not None and layer not in self.experts.dense
 
     def norm_names(self, layer: int) -> dict[str, int]:
-        """Return the norms of a layer and how many columns each has."""
+        """Return the norms of a layer and their numbers of columns."""
         c = self.layers
         made = {"attention_norm": c.dim} if layer or self.first_norm else {}
         made |= {"feed_forward_norm": c.dim} | ({"cross_norm": c.dim} if c.cross else {})
@@ -146,7 +147,7 @@ class DecoderConfig:
         return made
 
     def shapes(self) -> Shapes:
-        """Return name → shape of all weights that a model must have; biases of matrices may be there besides.
+        """Return name → shape of all weights that a model must have; biases of matrices are optional.
 
         >>> layers = TransformerConfig(dim=8, n_heads=2, norm="rms", pre_norm=True, causal=True)
         >>> [name for name in DecoderConfig(layers=layers, vocab_size=9, tied=True).shapes() if "norm" in name]

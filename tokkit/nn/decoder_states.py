@@ -1,4 +1,4 @@
-"""Looks inside a `TextDecoder`: what each layer leaves of a text, and which token looks at which."""
+"""Hidden states and attention weights of a `TextDecoder` for a text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tokkit.nn.text_decoder import TextDecoder
 
 
 def hidden_states(decoder: TextDecoder, ids: ArrayLike) -> Floats:
-    """Return (n_layers + 1, T, dim) for ids (T): what the first layer reads, and what each layer leaves.
+    """Return (n_layers + 1, T, dim) for ids (T): the input of the first layer, and the output of each layer.
 
-    The last of them is without the last norm; `TextDecoder.head_of` makes logits of any.
+    The last one is before the final norm; `TextDecoder.head_of` computes logits of any of them.
     """
     row = np.asarray(ids)
     c = decoder.config.layers
@@ -28,16 +28,16 @@ def hidden_states(decoder: TextDecoder, ids: ArrayLike) -> Floats:
 
 
 def attention_weights(decoder: TextDecoder, ids: ArrayLike, layers: Sequence[int]) -> Floats:
-    """Return (layers, n_heads, T, T) for ids (T): how much of each earlier token goes into each one, in these layers.
+    """Return the attention weights (layers, n_heads, T, T) for ids (T), in these layers.
 
-    Scores are computed again from what the layers read, in float32.
+    Scores are computed again from the inputs of the layers, in float32.
     """
     states = hidden_states(decoder, ids)
     return np.stack([weights_of(decoder, layer, states[layer]) for layer in layers])
 
 
 def weights_of(decoder: TextDecoder, layer: int, x: Floats) -> Floats:
-    """Return (n_heads, T, T) for what a layer reads of a text (T, dim): how much of each token goes into each one."""
+    """Return the attention weights (n_heads, T, T) of a layer for its input (T, dim)."""
     config, c, parts = decoder.config, decoder.config.layers, decoder.parts[layer]
     n, size = len(x), c.head_size
     normed = x

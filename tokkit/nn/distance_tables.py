@@ -1,4 +1,4 @@
-"""What is added to scores by the distance of query and key, ALiBi or T5's buckets: made as texts become longer."""
+"""Biases of scores by the distance of query and key, ALiBi or T5's buckets: the tables grow with the texts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tokkit.nn.config import TransformerConfig
 from tokkit.nn.positions import alibi_slopes, relative_buckets
 
 FIRST = 512
-"""Distances that a table has at first on each side; twice as many when a text is longer."""
+"""The initial number of distances on each side of a table, doubled for longer texts."""
 
 
 class DistanceTables:
-    """A table (n_heads, …): what is added for a query d tokens after its key is at [zero + d].
+    """A table (n_heads, …); the bias for a query d tokens after its key is at [zero + d].
 
     Weights: relative.weight (n_buckets, n_heads) where the configuration has relative_buckets.
     """
@@ -31,9 +31,9 @@ class DistanceTables:
         self._held: tuple[Floats, int] | None = None
 
     def __call__(self, rows: int, longest: int) -> tuple[Floats | None, int]:
-        """Return a table and its zero, for that many new tokens in all and the longest text; None where none is added.
+        """Return a table and its zero for this number of new tokens and the longest text; None without a bias.
 
-        A causal decoder reads nothing of keys after a query, and its table holds anything there.
+        A causal decoder does not read entries for keys after a query.
         """
         if not self._config.alibi and self._relative is None:
             return None, 0

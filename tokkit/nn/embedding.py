@@ -15,7 +15,7 @@ from tokkit.nn.checks import as_int
 
 
 class Embedding:
-    """A table (vocab_size, dim): id i is row i. Another number of axes raises ShapeError.
+    """A table (vocab_size, dim): row i belongs to id i. Another number of axes raises ShapeError.
 
     >>> Embedding(np.eye(3)).weight.shape
     (3, 3)
@@ -48,7 +48,7 @@ class Embedding:
             raise OptionError("vectors is empty; it must have at least one vector")
         name, first = next(iter(vectors.items()))
         if np.ndim(first) != 1:
-            raise ShapeError(f"the vector of {name!r} has shape {np.shape(first)}; it must be (dim), as all of them")
+            raise ShapeError(f"the vector of {name!r} has shape {np.shape(first)}; it must be (dim,), the same for all")
         dim, vocab_size = len(first), as_int("vocab_size", vocab_size, minimum=0)
         made = cls.random(vocab_size, dim, seed=seed, std=std)
         for token, i in tokens.items():
@@ -79,7 +79,7 @@ class Embedding:
 
 
 class Table(Protocol):
-    """A table of tokens that is stored in another way than as an array."""
+    """A table of tokens that is not stored as an array."""
 
     shape: tuple[int, ...]
 

@@ -1,7 +1,7 @@
-"""`TextEncoder`: BERT and its relatives, from token ids of packed sequences to hidden states.
+"""`TextEncoder`: BERT and similar models, from token ids of packed sequences to hidden states.
 
 `Encoder` of `tokkit.nn.layers` runs any configuration, layer by layer. This class runs only post-norm encoders, but all
-layers in one call of the core, which makes short sentences fast.
+layers in one call of the core, which is faster for short sentences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PRODUCTS = {
     "qkv": ("attention.q", "attention.k", "attention.v"), "o": ("attention.o",), "up": ("feed_forward.up",),
     "down": ("feed_forward.down",),
 }  # fmt: skip
-"""Name of a packed matrix of a layer → the weights below one another in it."""
+"""Name of a packed matrix of a layer → the weights stacked in it."""
 LAYER = ("attention_norm.weight", "attention_norm.bias", "feed_forward_norm.weight", "feed_forward_norm.bias")
 
 
@@ -40,19 +40,25 @@ def check_config(config: TransformerConfig) -> None:
     """Raise OptionError unless the configuration is a bidirectional post-norm encoder with layer norms."""
     c = config
     if c.pre_norm or c.causal or c.cross or c.norm != "layer" or c.activation not in FUSED:
-        raise OptionError("a packed encoder is post-norm and bidirectional, with layer norms and no gates")
+        raise OptionError("a packed encoder must be post-norm and bidirectional, with layer norms and no gates")
     if c.kv_heads != c.n_heads or c.head_size * c.n_heads != c.dim or c.window is not None or not c.bias:
-        raise OptionError("a packed encoder has biases, one key head a query head, and heads that fill its width")
+        raise OptionError(
+            "a packed encoder must have biases, one key head per query head, and heads that fill its width"
+        )
     if c.rope is not None or c.alibi or c.scale is not None or c.shared_layers:
-        raise OptionError("a packed encoder has learned or relative positions, and weights of its own in each layer")
+        raise OptionError(
+            "a packed encoder must have learned or relative positions, and separate weights in each layer"
+        )
 
 
 def embedding_shapes(
     config: TransformerConfig, *, vocab_size: int, positions: int, types: int, embedding_dim: int | None = None
 ) -> Shapes:
-    """Return name → shape of the tables that are summed, and of the norm of their sum; `types` 0 is not a type table.
+    """Return name → shape of the tables of embeddings, and of the norm of their sum.
 
-    With another `embedding_dim` than that of the layers, a matrix maps the sum to their columns (ELECTRA-small).
+    With `types` 0 there is no type table.
+
+    If `embedding_dim` differs from the columns of the layers, a matrix projects the sum to these (ELECTRA-small).
 
     >>> sorted(embedding_shapes(TransformerConfig(dim=8, n_heads=2), vocab_size=9, positions=5, types=0))
     ['norm.bias', 'norm.weight', 'position.weight', 'word.weight']
@@ -69,12 +75,14 @@ def embedding_shapes(
 def checked_packed(
     ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64] | None]:
-    """Return the ids, starts and types of packed sequences as int64; ShapeError if they do not fit each other."""
+    """Return the ids, starts and types of packed sequences as int64; ShapeError if they are inconsistent."""
     flat, where = ids_of(ids), ids_of(starts, "starts")
     if flat.ndim != 1 or where.ndim != 1 or not len(where) or where[0] or where[-1] != len(flat):
-        raise ShapeError(f"ids have shape {flat.shape}; starts must rise from 0 to their number, not {where[:5]} …")
+        raise ShapeError(
+            f"ids have shape {flat.shape}; starts are {where[:5]} …; they must ascend from 0 to the number of ids"
+        )
     if (np.diff(where) < 0).any():
-        raise ShapeError("starts fall; they must rise from 0 to the number of ids")
+        raise ShapeError("starts descend; they must ascend from 0 to the number of ids")
     kinds = None if type_ids is None else ids_of(type_ids, "type_ids")
     if kinds is not None and kinds.shape != flat.shape:
         raise ShapeError(f"ids have shape {flat.shape} and type_ids {kinds.shape}; they must be equal")
@@ -106,7 +114,7 @@ class Embeddings:
         self._types = None
         if "type.weight" in weights:
             self._types = np.array(floats(weights["type.weight"], "type.weight"))
-            # Nearly always the type is 0: its vector is added once, here.
+            # The type is nearly always 0: its vector is added here once.
             self._positions += self._types[0]
         self._project = Linear.of(weights, ("project",)) if "project.weight" in weights else None
         if self._project is not None:
@@ -129,7 +137,7 @@ class Embeddings:
         """Return (total, dim); an id or type outside its table raises IndexError, too long a sequence ShapeError."""
         lengths = np.diff(starts)
         if lengths.max(initial=0) > self.max_length:
-            raise ShapeError(f"a sequence has {lengths.max()} tokens; the model takes at most {self.max_length}")
+            raise ShapeError(f"a sequence has {lengths.max()} tokens; it must have at most {self.max_length}")
         x = looked_up(self.words, ids)
         places = np.empty_like(x)
         rows = position_ids(ids, starts, position_offset=self._position_offset, padding_idx=self._padding_idx)
@@ -147,7 +155,7 @@ class Embeddings:
         return x if self._project is None else self._project(x)
 
     def looked_up(self, ids: NDArray[np.int64]) -> Floats:
-        """Return the vectors (n, dim) of ids (n) as they are in the table of words, projected if layers are wider."""
+        """Return the vectors (n, dim) of ids (n) from the table of words, projected if layers are wider."""
         made = looked_up(self.words, ids)
         return made if self._project is None else self._project(made)
 
@@ -195,7 +203,7 @@ class TextEncoder:
     ) -> None:
         check_config(config)
         self.config = config
-        # Taken by name: what `weights` holds may be converted only when it is asked for.
+        # Looked up by name: `weights` may convert arrays on access.
         there = {name: weights[f"embeddings.{name}"] for name in TABLES
                  if name == "word.weight" or f"embeddings.{name}" in weights}  # fmt: skip
         tables = Named(there, "embeddings.")
@@ -217,7 +225,7 @@ class TextEncoder:
         self.matrices: dict[str, PackedLinear] = matrices.packed
         """Name of a packed matrix → the matrix; "layers.0.qkv" for example."""
         self.sources: dict[str, tuple[str, ...]] = matrices.sources
-        """Name of a packed matrix → of the weights in it."""
+        """Name of a packed matrix → names of the weights in it."""
 
     def _layer(self, weights: Mapping[str, Any], matrices: Matrices, i: int) -> list[Any]:
         prefix, shapes, made = f"layers.{i}.", self.config.layer_shapes(), []
@@ -235,7 +243,7 @@ class TextEncoder:
     ) -> Floats:
         """Return (total, dim), the last layer's output for ids (total): sequence i is starts[i] … starts[i + 1].
 
-        `states` (n_layers, total, dim) gets what each layer leaves. `type_ids` (total) are 0 if None.
+        `states` (n_layers, total, dim) receives the output of each layer. `type_ids` (total) are 0 if None.
         """
         flat, where, kinds = checked_packed(ids, starts, type_ids)
         x = self.embeddings(flat, where, kinds)

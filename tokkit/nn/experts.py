@@ -1,4 +1,4 @@
-"""Packs the weights of a layer whose feed-forward is made of experts."""
+"""Packs the weights of a layer with a mixture of experts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tokkit.nn.matrices import Matrices
 
 
 def packed(config: DecoderConfig, matrices: Matrices, layer: int) -> PackedExperts:
-    """Return the experts of a layer, each taken from the weights as it is packed.
+    """Return the experts of a layer; each is read from the weights when it is packed.
 
-    The router stays float32: a little noise in it would choose other experts.
+    The router stays float32, because small errors in it would choose other experts.
     """
     experts = config.experts
     if experts is None:

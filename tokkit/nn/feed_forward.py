@@ -31,11 +31,11 @@ class FeedForward:
 
     @property
     def packed(self) -> tuple[PackedLinear, PackedLinear]:
-        """The matrices up (a gate's in front of it) and down."""
+        """The matrices up (with the gate before it) and down."""
         return self._up.packed, self._down.packed
 
     def __call__(self, x: ArrayLike, *, residual: ArrayLike | None = None) -> Floats:
-        """Return (…, dim) for x (…, dim); + residual (…, dim) if given. ShapeError for what does not fit."""
+        """Return (…, dim) for x (…, dim), plus residual (…, dim) if given; ShapeError for inconsistent shapes."""
         made, hidden = floats(x, "x"), self.config.hidden
         rows = matrix(made, "x", self.config.dim)
         more = added_rows(residual, made.shape)

@@ -1,7 +1,6 @@
 """Softmax, norms, activations, gates and dropout over arrays, each along the last axis.
 
-`out` may be the very array that it is made of. One that overlaps what is read in any other way raises ShapeError,
-before anything is written.
+`out` may be exactly the input array. Any other overlap with an input raises ShapeError before anything is written.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ ACTIVATIONS = kernels.ACTIVATIONS
 
 
 def _rows(x: ArrayLike, out: Floats | None, name: str = "x") -> tuple[Floats, Floats, Floats]:
-    # x (…, m) as (rows, m), the buffer for the result, and that as (rows, m).
+    # Return x (…, m) as (rows, m), the buffer for the result, and the buffer as (rows, m).
     made = floats(x, name)
     if not made.ndim:
         raise ShapeError(f"{name} is a single number; give an array with at least one axis")
@@ -30,7 +29,7 @@ def _rows(x: ArrayLike, out: Floats | None, name: str = "x") -> tuple[Floats, Fl
 
 
 def _columns(array: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
-    # What is applied to each column of x of that shape: (m).
+    # Return a vector (m) that is applied to the columns of x.
     made = np.ascontiguousarray(floats(array, name))
     if made.shape != shape[-1:]:
         raise ShapeError(f"x has shape {shape} and {name} {made.shape}; {name} must be {shape[-1:]}, as x's last axis")
@@ -38,9 +37,9 @@ def _columns(array: ArrayLike, name: str, shape: tuple[int, ...]) -> Floats:
 
 
 def softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
-    """Return e^x / Σ e^x along the last axis of x (…, m); less the row's maximum, so that nothing overflows.
+    """Return e^x / Σ e^x along the last axis of x (…, m), computed without overflow.
 
-    A row in which all is -inf gives NaN, as in torch. `out` may be x, but not overlap it otherwise.
+    A row of only -inf gives NaN, as in torch. `out` may be x, but must not overlap it otherwise.
 
     >>> softmax([2.0, 1.0, 0.1]).round(6)
     array([0.659001, 0.242433, 0.098566], dtype=float32)
@@ -64,8 +63,8 @@ def log_softmax(x: ArrayLike, *, out: Floats | None = None) -> Floats:
 def activate(x: ArrayLike, activation: str, *, bias: ArrayLike | None = None, out: Floats | None = None) -> Floats:
     """Return activation(x + bias) (…, m) for x (…, m) and bias (m), else ShapeError.
 
-    `out` may be x, but not overlap it or `bias` otherwise. An activation that is none of ACTIVATIONS raises
-    OptionError. Absolute errors are below 1e-6 for |x| of order 1 (tests/nn/test_row_kernels.py).
+    `out` may be x, but not overlap it or `bias` otherwise. An activation not in ACTIVATIONS raises OptionError.
+    Absolute errors are below 1e-6 for |x| of order 1 (tests/nn/test_row_kernels.py).
 
     >>> activate([-1.0, 0.0, 1.0], "gelu").round(4)
     array([-0.1587,  0.    ,  0.8413], dtype=float32)
@@ -129,9 +128,9 @@ def layer_norm(
 ) -> Floats:
     """Return (x - mean) / √(variance + eps) * weight + bias along the last axis of x (…, m) (Ba et al. 2016).
 
-    `weight` and `bias` (m); with `residual` (…, m), x + residual is what is normalised, in the same pass. `out` may be
-    x or `residual`, but not overlap them, `weight` or `bias` otherwise. What does not fit is ShapeError. Two passes
-    over a row: a mean far from 0 costs no digits.
+    `weight` and `bias` (m); with `residual` (…, m), x + residual is normalised, in the same pass. `out` may be x or
+    `residual`, but must not overlap them, `weight` or `bias` otherwise. Inconsistent shapes raise ShapeError. Mean and
+    variance take two passes over a row, so a mean far from 0 loses no precision.
 
     >>> layer_norm([0.2, 0.4, 0.6, 0.8], eps=0).round(4)
     array([-1.3416, -0.4472,  0.4472,  1.3416], dtype=float32)
@@ -175,7 +174,7 @@ def _norm(
 
 
 def dropout(x: ArrayLike, p: float, *, seed: int) -> Floats:
-    """Return x (…) with each item 0 at probability p and divided by 1 - p otherwise: (…), for training only.
+    """Return x (…) with each item set to 0 with probability p, else divided by 1 - p; for training only.
 
     A `p` outside 0 … 1, or a `seed` that is not a whole number of at least 0, raises OptionError.
     """

@@ -17,9 +17,9 @@ from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.greatest import greatest, top
 
 FIRST_SORTED = 256
-"""Most probable tokens that are sorted to find those of top_p; eight times as many if they do not reach it."""
+"""Number of the most probable tokens sorted for top_p; eight times as many if they do not reach it."""
 BLOCK = 128
-"""Tokens whose probabilities are summed before one of them is drawn."""
+"""Block size for drawing a token: a block is drawn first, then a token in it."""
 
 Ids = NDArray[np.int64]
 Distribution = tuple[Ids, NDArray[np.float64]]
@@ -28,20 +28,20 @@ Distribution = tuple[Ids, NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How the next token is chosen, by the names and in the order of transformers.
+    """Options for choosing the next token, with the names and in the order of transformers.
 
     Logits are changed first: `logit_bias` (id → number) is added; `repetition_penalty` (Keskar et al. 2019) divides
     positive logits of all tokens of the text so far, the prompt included, and multiplies negative ones;
     `frequency_penalty` times the count, and `presence_penalty` once, are subtracted from tokens that were generated;
     `no_repeat_ngram_size` n excludes tokens that would repeat n tokens of the text; `banned` are ids, or sequences of
-    ids, that never come; no id that ends a text comes in the first `min_new_tokens`. What is generated begins with the
-    ids of `forced`, and `forced_eos` is the last id of a text that would end by its length.
+    ids, that are never generated; no end token is generated in the first `min_new_tokens`. The generated text begins
+    with the ids of `forced`, and `forced_eos` is the last id of a text that would end by its length.
 
-    `temperature` 0 then takes the greatest logit, the lowest id of equal ones. Otherwise logits are divided by it, and
-    a token is drawn from those that all filters leave: the `top_k` greatest; the fewest that have `top_p` of the
-    probability (Holtzman et al. 2020); those with at least `min_p` of the greatest probability (Nguyen et al. 2024);
-    the fewest that have `typical_p` of the probability, those first whose surprise is nearest to what is expected
-    (Meister et al. 2023).
+    Then `temperature` 0 takes the largest logit (of equal ones the lowest id). Otherwise logits are divided by it, and
+    a token is drawn from those that pass all filters: the `top_k` most probable; the smallest set with `top_p` of the
+    probability (Holtzman et al. 2020); those with at least `min_p` of the maximum probability (Nguyen et al. 2024); the
+    smallest set with `typical_p` of the probability, ordered by the difference of surprise and entropy (Meister et al.
+    2023).
 
     Numbers out of range raise OptionError.
     """
@@ -80,7 +80,7 @@ class Sampling:
             made["forced_eos"] = as_int("forced_eos", self.forced_eos, minimum=0)
         for name in ("top_p", "min_p", "typical_p"):
             if made[name] > 1:  # type: ignore[operator]
-                raise OptionError(f"{name} is {made[name]}; it is a share of the probability, at most 1")
+                raise OptionError(f"{name} is {made[name]}; it must be a probability, at most 1")
         if self.logit_bias is not None:
             made["logit_bias"] = {
                 as_int("an id of logit_bias", id_, minimum=0): _bias(value) for id_, value in self.logit_bias.items()
@@ -98,40 +98,40 @@ def _sequence(banned: int | Sequence[int]) -> tuple[int, ...]:
     ids = [banned] if isinstance(banned, int | np.integer) else banned
     made = tuple(as_int("each of banned", id_, minimum=0) for id_ in ids)
     if not made:
-        raise OptionError("banned has a sequence without ids; give at least one")
+        raise OptionError("banned contains an empty sequence; each needs at least one id")
     return made
 
 
 class Constraint(Protocol):
-    """What a text must look like, a grammar for example: which tokens may come next after those that have come.
+    """The form of a text, for example a grammar: which tokens may come next.
 
-    It is the state of one text. As an option it is the state at the beginning, of which each text gets a copy.
+    It is the state of one text. As an option it is the initial state, and each text gets a copy.
     """
 
     @property
     def finished(self) -> bool:
-        """Whether the text so far is whole: ids that end a text may then come besides those of `allowed`.
+        """Whether the text so far is complete: then end tokens are allowed in addition to `allowed`.
 
-        If `allowed` has none then, the text ends at once.
+        If `allowed` is empty then, the text ends at once.
         """
 
     def allowed(self) -> NDArray[np.bool_] | NDArray[np.uint32]:
         """Return which ids may come next: bool (vocab_size), or uint32 words, bit i % 32 of word i // 32 for id i.
 
-        Ids beyond the end of it may not. The array is read at once; it may be changed by the next call.
+        Ids beyond its end are not allowed. The array is read at once; the next call may change it.
         """
 
     def advance(self, id_: int) -> None:
-        """Take an id that has come: one of `allowed`; an id that ends a text is not given."""
+        """Advance by the chosen id, one of `allowed`; not called for an end token."""
 
     def copy(self) -> Constraint:
-        """Return a state of its own at the same place."""
+        """Return an independent copy of this state."""
 
 
 class Chooser:
-    """Chooses the tokens of one text, one after another; it knows the text so far.
+    """Chooses the tokens of one text one after another, and stores the text so far.
 
-    `constraint` is the text's own; ids of `end_ids` end a text, and so does its length, `max_new_tokens`.
+    `constraint` belongs to this text only; a text ends at one of `end_ids`, or after `max_new_tokens`.
 
     >>> chooser = Chooser(Sampling(repetition_penalty=2.0), prompt=[2])
     >>> logits = np.array([0.5, 1.0, 1.5], dtype=np.float32)
@@ -169,7 +169,7 @@ class Chooser:
 
     @property
     def ended(self) -> bool:
-        """Whether the constraint lets nothing come after the text so far."""
+        """Whether the constraint allows no further token."""
         held = self._constraint
         return held is not None and held.finished and not held.allowed().any()
 
@@ -181,15 +181,15 @@ class Chooser:
         return self.draw(logits)[0]
 
     def draw(self, logits: Floats) -> tuple[int, Distribution]:
-        """Return the next token for logits (vocab_size), and what it was drawn from."""
+        """Return the next token for logits (vocab_size), and the distribution it was drawn from."""
         ids, probabilities = self._distribution(logits)
         return _drawn(ids, probabilities, self._rng) if len(ids) > 1 else int(ids[0]), (ids, probabilities)
 
     def choose_after(self, logits: Floats, proposed: int, drawn_from: Distribution) -> int:
-        """Return the next token where one was proposed, which was drawn from another distribution.
+        """Return the next token, given a proposal drawn from another distribution.
 
-        It has the distribution that `choose` has (Leviathan et al. 2023, section 2.3), and is the proposed token as
-        often as can be.
+        It has the same distribution as in `choose`, and equals the proposal with the maximum probability (Leviathan et
+        al. 2023, section 2.3).
         """
         if not self.sampling.temperature:
             return self.choose(logits)
@@ -208,11 +208,11 @@ class Chooser:
             return self.candidates(processed)
         best = int(processed.argmax())
         if processed[best] == -np.inf:
-            raise OptionError("no token is left: all are banned or excluded")
+            raise OptionError("no token can be chosen: all are banned or excluded")
         return np.array([best]), np.ones(1)
 
     def processed(self, logits: Floats) -> Floats:
-        """Return logits with penalties, biases and what is excluded at -inf; the array given if there are none."""
+        """Return logits with penalties and biases, and excluded tokens at -inf; the given array if nothing changes."""
         s, n_new = self.sampling, len(self._text) - self._n_prompt
         forced = self._forced(n_new)
         excluded = self._excluded(n_new)
@@ -257,7 +257,7 @@ class Chooser:
         return not ids or self._text[-len(ids) :] == ids
 
     def copy(self, *, rng: np.random.Generator | None = None) -> Chooser:
-        """Return a chooser of its own for the same text so far, which draws the same, or with numbers of `rng`."""
+        """Return an independent copy for the same text, which draws the same tokens, or tokens by `rng`."""
         made = copy.copy(self)
         made._text = list(self._text)
         made._constraint = None if self._constraint is None else self._constraint.copy()
@@ -281,11 +281,11 @@ class Chooser:
             raise OptionError(f"there is no token {id_}; the model has logits for 0 to {len(logits) - 1}")
 
     def candidates(self, processed: Floats) -> Distribution:
-        """Return the ids that the filters leave, the most probable first, and their probabilities."""
+        """Return the ids that pass the filters, the most probable first, and their probabilities."""
         s = self.sampling
         most, by = np.float64(processed.max()), s.temperature or 1.0
         if most == -np.inf:
-            raise OptionError("no token is left: all are banned or excluded")
+            raise OptionError("no token can be chosen: all are banned or excluded")
         ids = top(processed, s.top_k) if 0 < s.top_k < len(processed) else np.flatnonzero(processed > -np.inf)
         if s.top_p < 1:
             ids = ids[_nucleus(processed[ids], most, by, s.top_p)]
@@ -305,10 +305,10 @@ def _drawn(ids: Ids, probabilities: NDArray[np.float64], rng: np.random.Generato
 
 
 def _drawn_of_all(processed: Floats, temperature: float, rng: np.random.Generator) -> int:
-    """Draw an id by the softmax of all logits: first its block, so that nothing is sorted."""
+    """Draw an id by the softmax of all logits: first a block, then an id in it, without sorting."""
     most = processed.max()
     if most == -np.inf:
-        raise OptionError("no token is left: all are banned or excluded")
+        raise OptionError("no token can be chosen: all are banned or excluded")
     weights = np.zeros(-(-len(processed) // BLOCK) * BLOCK, dtype=np.float32)
     np.exp((processed - most) * np.float32(1 / temperature), out=weights[: len(processed)])
     blocks = weights.reshape(-1, BLOCK)
@@ -316,13 +316,13 @@ def _drawn_of_all(processed: Floats, temperature: float, rng: np.random.Generato
     at = rng.random() * ends[-1]
     block = int(np.searchsorted(ends, at, side="right"))
     within = np.cumsum(blocks[block], dtype=np.float64)
-    # The sums of rows are rounded apart from those within: the last weight that there is then.
+    # The block sums are rounded separately: if the draw exceeds the sum, take the last id with a weight.
     found = int(np.searchsorted(within, at - (ends[block - 1] if block else 0.0), side="right"))
     return block * BLOCK + min(found, int(np.flatnonzero(blocks[block])[-1]))
 
 
 def _nucleus(values: Floats, most: np.float64, temperature: float, share: float) -> Ids:
-    """Return where the fewest logits are, the greatest first, that have a share of the probability of all of them."""
+    """Return the indices of the smallest set of logits, the largest first, with this share of the total probability."""
     wanted = share * np.exp((values - np.float32(most)) * np.float32(1 / temperature)).sum(dtype=np.float64)
     n = FIRST_SORTED
     while True:
@@ -336,7 +336,7 @@ def _nucleus(values: Floats, most: np.float64, temperature: float, share: float)
 
 
 def _typical(ids: Ids, shares: NDArray[np.float64], wanted: float) -> Distribution:
-    """Return the fewest ids whose shares reach what is wanted, those of a surprise near to the entropy first."""
+    """Return the smallest set of ids with probability `wanted`, by the distance of surprise and entropy."""
     surprise = -np.log(shares)
     off = np.abs(surprise - (surprise * shares).sum())
     order = np.argsort(off, kind="stable")
@@ -346,7 +346,7 @@ def _typical(ids: Ids, shares: NDArray[np.float64], wanted: float) -> Distributi
 
 
 def repeated(text: Sequence[int], n: int) -> list[int]:
-    """Return the ids that would repeat n tokens of a text if one of them came next.
+    """Return the next ids that would repeat an n-gram of the text.
 
     >>> repeated([1, 2, 3, 1, 2], 3), repeated([1, 2], 1)
     ([3], [1, 2])

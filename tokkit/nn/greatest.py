@@ -1,4 +1,4 @@
-"""Finds the greatest of many numbers without sorting them all: logits of large vocabularies."""
+"""Finds the largest of many numbers without sorting all of them: logits of large vocabularies."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.floating[Any]]
 BLOCK = 128
-"""Values of which only the greatest is looked at to find a bound for the greatest of all."""
+"""Block size: the maximum of each block gives a bound for the largest values."""
 
 
 def greatest(values: Values, k: int) -> NDArray[np.int64]:
-    """Return where the k greatest values are, the greatest first, the first of equal ones; none is -inf.
+    """Return the indices of the k largest values, the largest first, of equal ones the first; none is -inf.
 
     >>> greatest(np.array([1, 5, -np.inf, 7], dtype=np.float32), 2).tolist()
     [3, 1]
@@ -23,7 +23,7 @@ def greatest(values: Values, k: int) -> NDArray[np.int64]:
 
 
 def top(values: Values, k: int) -> NDArray[np.int64]:
-    """Return where the k greatest values are, and those that equal the last of them, in order; none is -inf."""
+    """Return the indices of the k largest values and of all equal to the last of them, in order; none is -inf."""
     found = _at_least(values, _bound(values, k))
     if len(found) > k:
         found = found[values[found] >= np.partition(values[found], -k)[-k]]
@@ -31,7 +31,7 @@ def top(values: Values, k: int) -> NDArray[np.int64]:
 
 
 def _bound(values: Values, k: int) -> Any:
-    """Return a number that at least k values reach, and not many more."""
+    """Return a number that at least k values reach, but not many more."""
     whole = len(values) // BLOCK
     if k >= len(values):
         return values.dtype.type(-np.inf)

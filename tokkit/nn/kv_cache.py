@@ -14,12 +14,12 @@ from tokkit.nn.checks import as_int
 
 
 class KVCache:
-    """Keys (B, G, n, D) and values (B, G, n, E) of one layer: the n tokens that are kept of `length` seen.
+    """Keys (B, G, n, D) and values (B, G, n, E) of one layer: n tokens are kept of `length` seen.
 
-    Three kinds. Growing, the default: memory doubles as needed. Contiguous: room for `capacity` tokens is reserved
-    once, and more are an error. Sliding: the last `window` tokens are kept, all that attention with that window reads.
-    A cache is the state of one sequence or batch, used by one thread at a time: a call while another thread uses it
-    raises OptionError.
+    There are three kinds. Growing, the default: memory doubles as needed. Fixed: room for `capacity` tokens is
+    allocated once, and more raise ShapeError. Sliding: the last `window` tokens are kept, as many as attention with
+    this window reads. A cache is the state of one sequence or batch, used by one thread at a time: a call while another
+    thread uses it raises OptionError.
 
     >>> cache = KVCache(window=2)
     >>> for i in range(3):
@@ -30,11 +30,11 @@ class KVCache:
 
     def __init__(self, *, capacity: int | None = None, window: int | None = None) -> None:
         if capacity is not None and window is not None:
-            raise OptionError("a cache has a capacity or a window, not both")
+            raise OptionError("capacity and window are given; give only one of them")
         self.capacity = None if capacity is None else as_int("capacity", capacity, minimum=1)
         self.window = None if window is None else as_int("window", window, minimum=1)
         self.length = 0
-        """Tokens seen, also those that are no longer kept: the position of the next."""
+        """The number of tokens seen, including dropped ones: the position of the next token."""
         self._keys: Floats | None = None
         self._values: Floats | None = None
         self._start = self._end = 0
@@ -48,14 +48,14 @@ class KVCache:
 
     @property
     def first(self) -> int:
-        """The position of the oldest token that is kept."""
+        """The position of the oldest kept token."""
         return self.length - (self._end - self._start)
 
     def append(self, keys: ArrayLike, values: ArrayLike) -> tuple[Floats, Floats]:
-        """Add keys (B, G, T, D) and values (B, G, T, E); return all that are kept, these included, without a copy.
+        """Add keys (B, G, T, D) and values (B, G, T, E); return all kept ones, including these, without a copy.
 
         With a window the result may hold window + T - 1 tokens: the first of the T queries still sees a whole window.
-        ShapeError for arrays that do not fit or have no room; the cache is then unchanged.
+        ShapeError for arrays of other shapes or without room; the cache is then unchanged.
         """
         k, v = floats(keys, "keys"), floats(values, "values")
         if k.ndim != 4 or v.ndim != 4 or k.shape[:3] != v.shape[:3]:
@@ -63,7 +63,9 @@ class KVCache:
         n = k.shape[2]
         with Use(self):
             if self.capacity is not None and self.length + n > self.capacity:
-                raise ShapeError(f"the cache has room for {self.capacity} tokens; {self.length} are in it, {n} came")
+                raise ShapeError(
+                    f"the cache has room for {self.capacity} tokens and contains {self.length}; {n} more do not fit"
+                )
             self._check(k, v)
             if self.window is not None:
                 self._start = max(self._start, self._end - self.window + 1)
@@ -80,7 +82,9 @@ class KVCache:
                 continue
             if self.length:
                 held = (*there.shape[:2], self._end - self._start, there.shape[3])
-                raise ShapeError(f"{name} have shape {came.shape}; those in the cache have {held}, T alone may differ")
+                raise ShapeError(
+                    f"{name} have shape {came.shape}; those in the cache have {held}, and only T may differ"
+                )
             self._keys = self._values = None
             return
 
@@ -88,7 +92,8 @@ class KVCache:
         n, kept = keys.shape[2], self._end - self._start
         if self._keys is not None and self._values is not None and self._end + n <= self._keys.shape[2]:
             return self._keys, self._values
-        # Twice what is needed, so that tokens are moved a bounded number of times; a window moves in place of growing.
+        # Twice the required size, so that each token is moved a bounded number of times; a window moves instead of
+        # growing.
         room = self.capacity or max(2 * (kept + n), 64)
         made = _room(keys, room), _room(values, room)
         for there, fresh in zip((self._keys, self._values), made, strict=True):
@@ -99,16 +104,16 @@ class KVCache:
         return made
 
     def clear(self) -> None:
-        """Forget all tokens: what comes next may be another batch. The memory stays for one of the same shape."""
+        """Drop all tokens, to start another batch. The memory is kept for a batch of the same shape."""
         with Use(self):
             self.length = self._start = self._end = 0
 
 
 class Use:
-    """A block in which caches are one thread's; if it fails, they are as they were: the call may be made again.
+    """A context that reserves caches for one thread; after an error they are restored, so the call can be repeated.
 
-    Appended tokens are after the earlier ones, or in new memory: going back to the numbers is going back.
-    OptionError if another thread uses one of them.
+    Restoring the counters is enough, because appended tokens come after earlier ones, or are in new memory. OptionError
+    if another thread uses one of them.
     """
 
     def __init__(self, *caches: KVCache) -> None:
@@ -119,7 +124,7 @@ class Use:
             if not cache._lock.acquire(blocking=False):
                 for other in self._caches[:number]:
                     other._lock.release()
-                raise OptionError("this cache is in use by another thread; each thread decodes with caches of its own")
+                raise OptionError("this cache is in use by another thread; use separate caches for each thread")
         self._before = [((c.length, c._start, c._end), (c._keys, c._values)) for c in self._caches]
 
     def __exit__(self, kind: object, *_: object) -> None:

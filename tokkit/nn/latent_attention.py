@@ -1,4 +1,4 @@
-"""Multi-head latent attention (MLA): keys and values of all heads are made of one small vector a token."""
+"""Multi-head latent attention (MLA): keys and values of all heads come from one small vector per token."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tokkit.nn.rope import Rope, RopeConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatentConfig:
-    """The sizes of a latent attention, in brackets transformers' names.
+    """The sizes of a latent attention, with the names in transformers in brackets.
 
-    `dim` columns a token (hidden_size), `n_heads`; heads of `nope_dim` columns without positions (qk_nope_head_dim) and
-    of rope's `head_dim` with them (qk_rope_head_dim), values of `v_dim` (v_head_dim). `kv_rank` columns are what keys
-    and values are made of (kv_lora_rank), `q_rank` what queries are, None if they are made of x itself (q_lora_rank).
-    `scale` is 1/√(nope_dim + rope's) if None; `bias`: whether q_a, kv_a and o have one (attention_bias); `dtype` as in
-    `Linear`. DeepSeek-V2 has an interleaved rope, V3 where its rope_interleave is true.
+    `dim` columns per token (hidden_size), `n_heads`; heads of `nope_dim` columns without positions (qk_nope_head_dim)
+    and of rope's `head_dim` with them (qk_rope_head_dim), values of `v_dim` (v_head_dim). `kv_rank` is the size of the
+    latent vector for keys and values (kv_lora_rank), `q_rank` that for queries, None if they are projected from x
+    (q_lora_rank). `scale` is 1/√(nope_dim + rope's) if None; `bias`: whether q_a, kv_a and o have one (attention_bias);
+    `dtype` as in `Linear`. DeepSeek-V2 has an interleaved rope, V3 where its rope_interleave is true.
 
-    Sizes that do not fit raise ShapeError, other settings that cannot work OptionError.
+    Inconsistent sizes raise ShapeError, other invalid settings OptionError.
     """
 
     dim: int
@@ -51,18 +51,20 @@ class LatentConfig:
         if self.q_rank is not None:
             object.__setattr__(self, "q_rank", as_int("q_rank", self.q_rank, minimum=1))
         if self.rope.head_factors is not None:
-            raise OptionError("rope.head_factors: the keys that are rotated are one head's, for all query heads alike")
+            raise OptionError(
+                "rope.head_factors is given; it must be None, because all query heads share one rotated key"
+            )
         as_float("eps", self.eps, minimum=0)
         check_dtype(self.dtype)
 
     @property
     def head_dim(self) -> int:
-        """Columns of a query or key: those without positions, then those with."""
+        """Columns of a query or key: those without positions, then those with positions."""
         return self.nope_dim + self.rope.head_dim
 
     @property
     def latent_dim(self) -> int:
-        """Columns of a token in the cache: what keys and values are made of, then the rotated key of all heads."""
+        """Columns of a token in the cache: the latent vector, then the rotated key of all heads."""
         return self.kv_rank + self.rope.head_dim
 
     def shapes(self) -> Shapes:
@@ -92,18 +94,18 @@ class LatentConfig:
 
 
 class MultiHeadLatentAttention:
-    """Causal attention whose cache is a latent vector c and one rotated key r a token, for all heads together.
+    """Causal attention that caches one latent vector c and one rotated key r per token, for all heads together.
 
     c_t = norm(W_kva x_t), r_t = rope(W_kr x_t); head h has keys [W_uk,h c_t; r_t], values W_uv,h c_t and queries
     [q_nope,h; rope(q_rope,h)], and scores q·k · scale (kv_b holds W_uk and W_uv of each head, kv_a W_kva and W_kr).
-    Expanded, keys and values of all heads are made first: T·S·H·(nope + rope + v) products after S·rank·H·(nope + v),
-    for prefill. Absorbed, W_uk goes to the query's side, q_nopeᵀ W_uk c = (W_ukᵀ q_nope)ᵀ c, and W_uv after the sum:
-    all heads read the cache as one key head, T·S·H·(2 rank + rope) products and nothing made of it, for decoding. Both
-    give equal results up to rounding. A cached token takes rank + rope floats (DeepSeek-V2-Lite: 576, where keys
-    and values of its 16 heads would be 5,120).
+    Expanded form: keys and values of all heads are computed first: T·S·H·(nope + rope + v) products after
+    S·rank·H·(nope + v), for prefill. Absorbed form: W_uk is applied to the query, q_nopeᵀ W_uk c = (W_ukᵀ q_nope)ᵀ c,
+    and W_uv after the sum: all heads read the cache as one key head, T·S·H·(2 rank + rope) products without expanding
+    it, for decoding. Both give equal results up to rounding. A cached token takes rank + rope floats (DeepSeek-V2-Lite:
+    576 instead of 5,120 for keys and values of its 16 heads).
 
     Weights: see `LatentConfig.shapes`; names are transformers' q_proj, q_a_proj, q_a_layernorm, q_b_proj,
-    kv_a_proj_with_mqa, kv_a_layernorm, kv_b_proj and o_proj. kv_b is kept twice, in the layouts of both forms.
+    kv_a_proj_with_mqa, kv_a_layernorm, kv_b_proj and o_proj. kv_b is stored twice, in the layouts of both forms.
     Source: DeepSeek-AI 2024 (DeepSeek-V2), 2.1 and appendix C.
 
     >>> config = LatentConfig(dim=32, n_heads=2, nope_dim=8, v_dim=6, kv_rank=12, rope=RopeConfig(head_dim=4))
@@ -148,7 +150,8 @@ class MultiHeadLatentAttention:
             raise ShapeError(f"x has shape {made.shape}; it must be (B, T, {c.dim})")
         if cache is not None and cache.window is not None:
             raise OptionError(
-                f"the cache keeps {cache.window} tokens; latent attention sees all: give one without window"
+                f"the cache keeps only {cache.window} tokens; give a cache without window, because latent attention "
+                "sees all tokens"
             )
         batch, length = made.shape[:2]
         with Use() if cache is None else Use(cache):
@@ -207,14 +210,14 @@ class MultiHeadLatentAttention:
     def _mix(
         self, queries: Floats, keys: Floats, values: Floats, batch: int, ignored: ArrayLike | None, offset: int
     ) -> Floats:
-        # Attention of queries (B T, H D) as (B T, H E).
+        # Return the attention (B T, H E) of queries (B T, H D).
         c, length = self.config, len(queries) // max(batch, 1)
         scale = c.head_dim**-0.5 if c.scale is None else c.scale
         mixed = buffer(len(queries), c.n_heads * values.shape[3])
         q, out = _heads(queries, batch, length, c.n_heads), _heads(mixed, batch, length, c.n_heads)
         one_token = length == 1 and keys.shape[1] == 1
         if one_token:
-            # Heads that share a key head and see the same keys are queries of one head: they fill the kernel's lanes.
+            # Heads that share a key head are passed as queries of one head, which fills the kernel's lanes.
             q, out = q.swapaxes(1, 2), out.swapaxes(1, 2)
         attention(
             q, keys, values, key_padding_mask=ignored, is_causal=not one_token, causal_offset=offset, scale=scale,

@@ -19,7 +19,7 @@ Ids = NDArray[np.int64]
 
 
 class LayeredEmbeddings:
-    """What the first layer reads of packed ids; `max_length` is the greatest number of tokens of a sequence."""
+    """The embeddings of packed ids; `max_length` is the maximum number of tokens of a sequence."""
 
     def __init__(self, decoder: TextDecoder, max_length: int) -> None:
         self._decoder, self.max_length = decoder, max_length
@@ -33,7 +33,7 @@ class LayeredEmbeddings:
         """Return (total, dim); an id or type outside its table raises IndexError, too long a sequence ShapeError."""
         lengths = np.diff(starts)
         if lengths.max(initial=0) > self.max_length:
-            raise ShapeError(f"a sequence has {lengths.max()} tokens; the model takes at most {self.max_length}")
+            raise ShapeError(f"a sequence has {lengths.max()} tokens; it must have at most {self.max_length}")
         types = self._decoder.config.types
         if type_ids is not None and not types:
             raise OptionError("this model has no token types; leave type_ids out")
@@ -49,7 +49,7 @@ class LayeredEmbeddings:
 class LayeredEncoder:
     """An encoder from ids to hidden states after the last norm, with the methods of `TextEncoder`. Immutable.
 
-    Its layers may see later tokens or not, and have windows, rotary positions, gates and norms of all kinds.
+    Its layers can be causal or not, and have windows, rotary positions, gates and all kinds of norms.
 
     >>> from tokkit.nn import TransformerConfig, initial
     >>> from tokkit.nn.decoder_config import DecoderConfig
@@ -61,12 +61,12 @@ class LayeredEncoder:
 
     def __init__(self, decoder: TextDecoder, *, max_length: int) -> None:
         if decoder.config.layers.cross:
-            raise OptionError("the layers have cross=True; an encoder attends to its own text only")
+            raise OptionError("the layers have cross=True; it must be False for an encoder")
         self.decoder, self.config = decoder, decoder.config.layers
         self.embeddings = LayeredEmbeddings(decoder, max_length)
         ropes = [rope for rope in (self.config.rope, decoder.config.local_rope) if rope is not None]
         scaled = [rope for rope in ropes if rope.scaling == "dynamic" or rope.long_factors is not None]
-        # Angles of these depend on the length of a text, so that beyond theirs each text is read alone.
+        # The angles of these ropes depend on the length of a text, so longer texts are read one by one.
         self._alone_from = min((rope.original_length for rope in scaled), default=None)
 
     def __call__(
@@ -74,7 +74,7 @@ class LayeredEncoder:
     ) -> Floats:
         """Return (total, dim) for ids (total): sequence i is starts[i] … starts[i + 1].
 
-        `states` (n_layers, total, dim) gets what each layer leaves. `type_ids` (total) are 0 if None.
+        `states` (n_layers, total, dim) receives the output of each layer. `type_ids` (total) are 0 if None.
         """
         flat, where, kinds = checked_packed(ids, starts, type_ids)
         x = self.embeddings(flat, where, kinds)

@@ -1,4 +1,4 @@
-"""Encoder and decoder layers, stacks of them, and the head that makes logits."""
+"""Encoder and decoder layers, stacks of layers, and the head for logits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tokkit.nn.positions import RelativeBias
 
 
 def make_norm(config: TransformerConfig, weights: Mapping[str, Any]) -> LayerNorm | RMSNorm:
-    """Return the norm that the configuration names, with these weights."""
+    """Return the norm of the configuration with these weights."""
     norm = LayerNorm if config.norm == "layer" else RMSNorm
     return norm(weights, dim=config.dim, eps=config.eps)
 
@@ -65,24 +65,24 @@ class Layer:
         memory_cu_seqlens: ArrayLike | None = None,
         return_weights: bool = False,
     ) -> Any:
-        """Return (B, T, dim) for x (B, T, dim) and a memory (B, S, memory_dim) where the layer has cross-attention.
+        """Return (B, T, dim) for x (B, T, dim) and, with cross-attention, a memory (B, S, memory_dim).
 
-        `memory_padding_mask` (B, S): True = ignore; `memory_cu_seqlens` is of a packed memory (1, total, memory_dim)
-        beside packed x (1, total, dim). The other options are those of the layer's attention to itself, a
-        `MultiHeadAttention`. `return_weights` returns (outputs, weights (B, n_heads, T, T)), and with cross-attention
-        (outputs, weights, weights on the memory (B, n_heads, T, S)); with a `cache`, keys are all that it keeps.
+        `memory_padding_mask` (B, S): True = ignore; `memory_cu_seqlens` is for a packed memory (1, total, memory_dim)
+        with packed x (1, total, dim). The other options are those of the self-attention, a `MultiHeadAttention`.
+        `return_weights` returns (outputs, weights (B, n_heads, T, T)), and with cross-attention (outputs, weights,
+        weights on the memory (B, n_heads, T, S)); with a `cache`, S includes all kept keys.
 
-        Raises ShapeError for arrays that do not fit, OptionError for options that this layer has no use for; the
-        cache is then as it was.
+        Raises ShapeError for arrays of other shapes, OptionError for options that this layer does not support; the
+        cache is then unchanged.
         """
         made = floats(x, "x")
         if made.ndim != 3 or made.shape[2] != self.config.dim:
             raise ShapeError(f"x has shape {made.shape}; it must be (B, T, {self.config.dim})")
         no_memory = memory is None and memory_padding_mask is None and memory_cu_seqlens is None
         if self.cross is None and not no_memory:
-            raise OptionError("this layer has no cross-attention; its configuration wants cross=True")
+            raise OptionError("this layer has no cross-attention; that needs cross=True in its configuration")
         plain = mask is None and key_padding_mask is None and bias is None and cu_seqlens is None
-        # The core shares sequences among threads; the parts one by one share a sequence too.
+        # The core distributes sequences over threads; separate calls also distribute the parts of a sequence.
         if (
             self._whole is not None and plain and positions is None and cache is None and not return_weights
             and current_threads() <= len(made)
@@ -106,7 +106,7 @@ class Layer:
         return (made, *seen) if return_weights else made
 
     def _packed(self) -> PackedEncoder | None:
-        """Return what runs the whole layer in one call, where the core can: most of a short text's time is calls."""
+        """Return the layer packed for one call of the core, which is faster for short texts; None if not supported."""
         attention, norms = self.attention.packed, [self.norms[part] for part in ("attention", "feed_forward")]
         try:
             check_config(self.config)
@@ -122,7 +122,7 @@ class Layer:
     @staticmethod
     def _at_once(encoder: PackedEncoder, x: Floats) -> Floats:
         batch, length, dim = x.shape
-        made = np.array(x, order="C")  # a copy, which the core changes
+        made = np.array(x, order="C")  # a copy, because the core works in place
         encoder.run(made.reshape(-1, dim), np.arange(batch + 1) * length, threads=current_threads())
         return made
 
@@ -130,7 +130,7 @@ class Layer:
         return self.norms[part](x) if self.config.pre_norm else x
 
     def _after(self, part: str, found: Any, seen: list[Floats]) -> Floats:
-        # `found` is x + part(…), or that and weights, which `seen` takes.
+        # `found` is x + part(…), or a tuple of that and the weights, which are appended to `seen`.
         summed: Floats = found
         if isinstance(found, tuple):
             summed, weights = found
@@ -139,18 +139,18 @@ class Layer:
 
 
 class EncoderLayer(Layer):
-    """A layer whose tokens all see one another; with `causal` in its configuration, a GPT's."""
+    """An encoder layer; with `causal` in its configuration, a GPT layer."""
 
 
 class DecoderLayer(Layer):
-    """A layer whose tokens see earlier ones, and the memory: `causal` and `cross` are set."""
+    """A decoder layer with cross-attention: `causal` and `cross` are set."""
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
         super().__init__(replace(config, causal=True, cross=True), weights)
 
 
 class Stack:
-    """n_layers layers one after another; with `pre_norm` a norm after the last. Weights: `TransformerConfig.shapes`.
+    """A stack of n_layers layers, with `pre_norm` followed by a norm. Weights: `TransformerConfig.shapes`.
 
     >>> config = TransformerConfig(dim=8, n_heads=2, n_layers=3)
     >>> from tokkit.nn.arrays import initial
@@ -172,10 +172,10 @@ class Stack:
             )  # fmt: skip
 
     def caches(self, *, capacity: int | None = None, window: int | None = None) -> list[KVCache]:
-        """Return an empty cache for each layer, the state of one batch that is being decoded.
+        """Return an empty cache for each layer, the state for decoding one batch.
 
-        OptionError if tokens in parts would not give what they give as a whole: without causal=True in the
-        configuration, or with a `window` that keeps fewer tokens than the configuration's lets a token see.
+        OptionError if decoding in parts would change results: without causal=True in the configuration, or with a
+        `window` smaller than that of the configuration.
         """
         made = [KVCache(capacity=capacity, window=window) for _ in self.layers]
         self.layers[0].attention.check_cache(made[0])
@@ -203,14 +203,14 @@ class Stack:
     ) -> Floats | tuple[Floats, ...]:
         """Return (B, T, dim) for x (B, T, dim); or packed, (total, dim) for x (total, dim) with `cu_seqlens`.
 
-        Packed sequences give what padded ones give, without computing padding; their memory, if there is one, is
-        packed too: (total, memory_dim) with `memory_cu_seqlens`. `caches`, from `caches()`, hold the keys and values
-        of earlier tokens: x is then what follows them. `return_weights` returns (outputs, weights (n_layers, B,
-        n_heads, T, T)), and with cross-attention (outputs, weights, weights on the memory (n_layers, B, n_heads, T,
-        S)); with `caches`, keys are all that these keep. Other options are those of `Layer`.
+        Packed sequences give the same results as padded ones, without computing padding; their memory is packed too:
+        (total, memory_dim) with `memory_cu_seqlens`. `caches`, from `caches()`, hold the keys and values of earlier
+        tokens; x contains the tokens after them. `return_weights` returns (outputs, weights (n_layers, B, n_heads, T,
+        T)), and with cross-attention (outputs, weights, weights on the memory (n_layers, B, n_heads, T, S)); with
+        `caches`, all kept keys are included. Other options are those of `Layer`.
 
-        Raises ShapeError for arrays that do not fit, OptionError for options that this stack has no use for; the
-        caches are then as they were.
+        Raises ShapeError for arrays of other shapes, OptionError for options that this stack does not support; the
+        caches are then unchanged.
         """
         made = floats(x, "x")
         packed = cu_seqlens is not None
@@ -222,7 +222,7 @@ class Stack:
         if packed:
             made = made[None]
             if source is not None and source.ndim != 2:
-                raise ShapeError(f"memory has shape {source.shape}; packed as x is, it must be (total, memory_dim)")
+                raise ShapeError(f"memory has shape {source.shape}; it must be packed like x: (total, memory_dim)")
             source = None if source is None else source[None]
         seen: list[Sequence[Floats]] = []
         with Use(*caches or ()):
@@ -230,7 +230,7 @@ class Stack:
                 self._check_caches(caches)
             if self._relative is not None:
                 if options.get("bias") is not None:
-                    raise OptionError("this stack makes its bias, of relative_buckets; leave bias out")
+                    raise OptionError("this stack computes its bias from relative_buckets; leave bias out")
                 options["bias"] = self._bias(self._relative, made.shape[1], caches, starts)
             for i, layer in enumerate(self.layers):
                 cache = None if caches is None else caches[i]
@@ -246,13 +246,13 @@ class Stack:
 
     def _check_caches(self, caches: Sequence[KVCache]) -> None:
         if len(caches) != len(self.layers):
-            raise ShapeError(f"{len(caches)} caches were given for {len(self.layers)} layers")
+            raise ShapeError(f"there are {len(caches)} caches; each of the {len(self.layers)} layers needs one")
         if len({id(cache) for cache in caches}) != len(caches):
-            raise OptionError("one cache was given for several layers; each has its own, as caches() makes them")
+            raise OptionError("several layers have the same cache; each needs its own, as created by caches()")
         held = {(cache.length, cache.first, cache.window) for cache in caches}
         if len(held) > 1:
             lengths = [cache.length for cache in caches]
-            raise ShapeError(f"the caches have seen {lengths} tokens; those of one stack are used together, and alike")
+            raise ShapeError(f"the caches have seen {lengths} tokens; all caches of a stack must have the same number")
 
     @staticmethod
     def _bias(
@@ -269,18 +269,21 @@ class Stack:
 
 
 class Encoder(Stack):
-    """A stack whose tokens see one another (BERT); with `causal` in its configuration, a GPT's or Llama's."""
+    """A stack of encoder layers (BERT); with `causal` in its configuration, a GPT or Llama."""
 
 
 class Decoder(Stack):
-    """A stack whose tokens see earlier ones, and the memory of an encoder: `causal` and `cross` are set."""
+    """A stack of decoder layers with cross-attention to an encoder's output: `causal` and `cross` are set."""
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
         super().__init__(replace(config, causal=True, cross=True), weights)
 
 
 class LMHead:
-    """The output layer: hidden states (…, dim) → logits (…, vocab_size); tied models pass the embedding's `weight`."""
+    """The output layer: hidden states (…, dim) → logits (…, vocab_size).
+
+    In tied models `weight` is that of the embedding.
+    """
 
     @renamed.keywords(kind="dtype")
     def __init__(self, weight: ArrayLike, bias: ArrayLike | None = None, *, dtype: str = "float32") -> None:

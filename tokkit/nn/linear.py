@@ -24,10 +24,10 @@ from tokkit.nn.arrays import (
 )
 
 ROW_PAD = 16
-"""Floats of padding after each row of an internal buffer, because rows k · 512 bytes apart would share cache sets."""
+"""Floats of padding after each row of an internal buffer, because rows at multiples of 512 bytes share cache sets."""
 
 LARGEST = {"int8": float(np.finfo(np.float32).max), "int4": 458_000.0, "int8-weight-only": 8_300_000.0}
-"""The greatest weight of a dtype: a scale of groups is a half, which ends at 65504."""
+"""The maximum weight of a dtype: scales of groups are float16, whose maximum is 65504."""
 
 
 def check_dtype(dtype: str) -> str:
@@ -38,22 +38,22 @@ def check_dtype(dtype: str) -> str:
 
 
 def buffer(rows: int, columns: int) -> Floats:
-    """Return an uninitialised (rows, columns) whose rows do not collide in the cache."""
+    """Return an uninitialised array (rows, columns) whose rows do not collide in the cache."""
     pad = ROW_PAD if columns % 128 == 0 and rows > 1 else 0
     return np.empty((rows, columns + pad), dtype=np.float32)[:, :columns]
 
 
 class Linear:
-    """activation(x Wᵀ + b) + residual, with weight (n, k) and bias (n): torch's layout. Immutable.
+    """activation(x Wᵀ + b) + residual, with weight (n, k) and bias (n), as in torch. Immutable.
 
     `dtype` is the format of the packed weights. "float32". "bfloat16": half of the memory, relative error of a weight
     below 2^-8; AMD's CPUs with bfloat16 instructions (Zen 4) round rows of x too and are nearly twice as fast, others
     compute in float32. "int8": a quarter of the memory, one scale for each row of W, and rows of x are quantized to 8
     bits at each call (cosine to float32 about 0.999). Sums of int8 products are exact, and equal on every machine.
 
-    "int4" (4.5 bits a weight) and "int8-weight-only" (8.5 bits) have a scale for every 32 inputs of a row of W; int4's
-    is searched for the least error. Rows of x get a scale for every 32 columns at each call, which is so fine that the
-    error is nearly that of the weights alone. They are for models that write text, a token at a time.
+    "int4" (4.5 bits per weight) and "int8-weight-only" (8.5 bits) have a scale for every 32 inputs of a row of W; those
+    of int4 are chosen for the minimum error. Rows of x are quantized with a scale for every 32 columns in each call, so
+    that the error is almost only that of the weights. They are for text generation, one token at a time.
 
     >>> layer = Linear(np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([0.5, 0.0]))
     >>> layer(np.array([[1.0, 1.0]]), activation="relu")
@@ -72,7 +72,7 @@ class Linear:
     ) -> Linear:  # fmt: skip
         """Return several layers that read the same x as one: names "q", "k" are those of q.weight, q.bias, k.weight.
 
-        `memory` is where the packed weights are put, beside those of other layers.
+        `memory` is a buffer for the packed weights of several layers.
         """
         made = cls.__new__(cls)
         missing = [f"{name}.weight" for name in names if f"{name}.weight" not in weights]
@@ -90,7 +90,9 @@ class Linear:
         parts = [floats(weight, "weight") for weight in weights]
         for part in parts:
             if part.ndim != 2 or part.shape[1] != parts[0].shape[1]:
-                raise ShapeError(f"weight has shape {part.shape}; it must be (outputs, inputs), inputs all alike")
+                raise ShapeError(
+                    f"weight has shape {part.shape}; it must be (outputs, inputs), with the same inputs for all"
+                )
         offsets: list[Floats] = []
         for part, bias in zip(parts, biases, strict=True):
             offset = np.zeros(part.shape[0], dtype=np.float32) if bias is None else floats(bias, "bias")
@@ -102,7 +104,9 @@ class Linear:
         weight = np.ascontiguousarray(parts[0] if len(parts) == 1 else np.concatenate(parts))
         joined = None if all(bias is None for bias in biases) else np.concatenate(offsets)
         if dtype == "int8" and weight.shape[1] > 65536:
-            raise OptionError(f"int8 weights have at most 65536 inputs, not {weight.shape[1]}: sums would overflow")
+            raise OptionError(
+                f"the weight has {weight.shape[1]} inputs; with int8 it must be at most 65536, or sums would overflow"
+            )
         if dtype in LARGEST and weight.size and not max(weight.max(), -weight.min()) <= LARGEST[dtype]:  # NaN too
             of = f"those of {', '.join(names)}" if names else "these"
             has = f"{of} reach {abs(weight).max():.6g}" if np.isfinite(weight).all() else f"{of} hold NaN or infinity"
@@ -111,7 +115,7 @@ class Linear:
 
     @classmethod
     def over(cls, packed: PackedLinear) -> Linear:
-        """Return the layer of a matrix that is packed already."""
+        """Return the layer of a packed matrix."""
         made = cls.__new__(cls)
         made._keep(packed)
         return made
@@ -133,7 +137,7 @@ class Linear:
     ) -> Floats:
         """Return activation(x Wᵀ + b) + residual (…, n) for x (…, k).
 
-        `out` may be `residual`, but not overlap it otherwise, nor x at all, else ShapeError.
+        `out` may be `residual`, but must not overlap it otherwise, nor x, else ShapeError.
         """
         made = floats(x, "x")
         if not made.ndim or made.shape[-1] != self.shape[1]:

@@ -1,4 +1,4 @@
-"""Linear attention: weights are products of positive features, and earlier tokens a state of fixed size."""
+"""Linear attention: weights are products of positive features, and earlier tokens are a state of fixed size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tokkit.nn.checks import as_int
 from tokkit.nn.linear import Linear
 
 PIECE = 1024
-"""Random features are made for this many tokens at a time: m numbers a token stay in the cache."""
+"""Number of tokens whose random features are computed at once, so that they stay in the cache."""
 
 
 class RandomFeatures:
@@ -63,9 +63,9 @@ class RandomFeatures:
         return hash(self._drawn)
 
     def logits(self, x: Floats, *, keys: bool) -> Floats:
-        """Return what features are powers of e of, (B, H, T, m) for x (B, H, T, D).
+        """Return the exponents of the features, (B, H, T, m) for x (B, H, T, D).
 
-        |x'|²/2 is subtracted for keys alone: of a query it cancels.
+        |x'|²/2 is subtracted only for keys, because it cancels for queries.
         """
         made = self._linear(x)
         if keys:
@@ -77,10 +77,11 @@ Features = Literal["elu", "relu"] | RandomFeatures
 
 
 class LinearState:
-    """All that linear attention keeps of earlier tokens: S = Σ φ(k) vᵀ (F, E) and z = Σ φ(k) (F) of each key head.
+    """The state of linear attention for earlier tokens: S = Σ φ(k) vᵀ (F, E) and z = Σ φ(k) (F) of each key head.
 
-    Its size depends on no length, so that decoding takes constant memory and time a token. Created empty, shaped by
-    the first call; the state of one sequence or batch, used by one thread at a time.
+    Its size does not depend on the length, so that decoding takes constant memory and time per token. It is created
+    empty, and its shape is set by the first call. It belongs to one sequence or batch, and is used by one thread at a
+    time.
 
     >>> state, token = LinearState(), np.ones((1, 2, 1, 4), np.float32)
     >>> for _ in range(3):
@@ -91,7 +92,7 @@ class LinearState:
 
     def __init__(self) -> None:
         self.length = 0
-        """Keys that were added."""
+        """The number of added keys."""
         self._sums: Floats | None = None
         self._made: tuple[object, ...] = ()
 
@@ -101,18 +102,18 @@ class LinearState:
         return 0 if self._sums is None else self._sums.nbytes
 
     def copy(self) -> LinearState:
-        """Return a state that goes on by itself: several texts may share a beginning."""
+        """Return an independent copy, for several texts with a common prefix."""
         made = LinearState()
         made.length, made._made = self.length, self._made
         made._sums = None if self._sums is None else self._sums.copy()
         return made
 
     def clear(self) -> None:
-        """Forget all tokens: what comes next may be another batch."""
+        """Drop all tokens, to start another batch."""
         self.length, self._sums, self._made = 0, None, ()
 
     def _of(self, features: Features, batch: int, heads: int, n_features: int, e: int) -> Floats:
-        # Sums of other random features mean nothing.
+        # Sums of different random features cannot be mixed.
         made = (features, batch, heads, n_features, e)
         if self._sums is None:
             sums = np.zeros((batch, heads, n_features * e + n_features + 1), dtype=np.float32)
@@ -120,8 +121,8 @@ class LinearState:
             self._sums, self._made = sums, made
         elif made != self._made:
             raise ShapeError(
-                f"the state was made with (batch, key heads, features, value size) {self._made[1:]} of "
-                f"{_name(self._made[0])}; these keys have {made[1:]} of {_name(features)}"
+                f"the keys have (batch, key heads, features, value size) {made[1:]} of {_name(features)}; it must be "
+                f"that of the state, {self._made[1:]} of {_name(self._made[0])}"
             )
         return self._sums
 
@@ -137,22 +138,22 @@ def linear_attention(
     state: LinearState | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Return attention whose weights are products of features: out_i = Σ_j φ(q_i)·φ(k_j) v_j / Σ_j φ(q_i)·φ(k_j).
+    """Return linear attention: out_i = Σ_j φ(q_i)·φ(k_j) v_j / Σ_j φ(q_i)·φ(k_j).
 
     query (B, H, T, D), key (B, G, S, D), value (B, G, S, E), G a divisor of H → (B, H, T, E). `features`: "elu" is
     φ(x) = elu(x) + 1 (Katharopoulos et al. 2020, 3.2.1), "relu" max(0, x); neither scales q·k; or `RandomFeatures`,
     which estimate softmax attention. Sums run over all keys, or with `is_causal` (T = S) over j <= i, in chunks with a
-    running state. `key_padding_mask` (B, S): True = ignore. `state` holds what earlier calls were given: causal queries
-    see that too, and calls of a token or a part each give what one call gives (up to rounding); without `is_causal`
-    these keys are added to it first. A query whose weights sum to less than 1e-38 gives zeros.
-    `out` may be `query`, as in `attention`.
+    running state. `key_padding_mask` (B, S): True = ignore. `state` contains the keys of earlier calls: causal queries
+    see these too, so that calls with parts of a text give the same result as one call (up to rounding); without
+    `is_causal` these keys are added to it first. A query whose weights sum to less than 1e-38 gives zeros. `out` may be
+    `query`, as in `attention`.
 
-    Time T·F·(E + D) instead of T·S·(E + D) with F features (D, or those of `RandomFeatures`); memory F·E a head beside
-    the arrays, whatever the length. Weights are never peaked as softmax's may be: copying one of many keys exactly
-    needs features of about that many dimensions.
+    Time T·F·(E + D) instead of T·S·(E + D) with F features (D, or those of `RandomFeatures`); memory F·E per head
+    besides the arrays, for any length. Weights cannot be as peaked as those of softmax: selecting exactly one of n keys
+    needs about n features.
 
-    Raises ShapeError and OptionError for what does not fit, TypeError for arrays of other types.
-    Source: Katharopoulos et al. 2020 (Transformers are RNNs), 3.2 to 3.4; Choromanski et al. 2021 (Performers).
+    Raises ShapeError and OptionError for inconsistent arguments, TypeError for arrays of other types. Source:
+    Katharopoulos et al. 2020 (Transformers are RNNs), 3.2 to 3.4; Choromanski et al. 2021 (Performers).
 
     >>> q = np.eye(2, dtype=np.float32)[None, None]
     >>> linear_attention(q, q, q, is_causal=True).round(4)[0, 0]
@@ -166,12 +167,16 @@ def linear_attention(
         )
     check_heads(q, k, v)
     if is_causal and q.shape[2] != k.shape[2]:
-        raise ShapeError(f"query has shape {q.shape} and key {k.shape}; causal linear attention has a query for a key")
+        raise ShapeError(
+            f"query has shape {q.shape} and key {k.shape}; causal linear attention needs one query per key"
+        )
     ignored = None if key_padding_mask is None else padding_of(key_padding_mask, (k.shape[0], k.shape[2]))
     if isinstance(features, RandomFeatures):
         n_features, kind = features.n_features, "exp"
         if features.head_dim != q.shape[3]:
-            raise ShapeError(f"query has shape {q.shape}; the features are of heads of {features.head_dim}")
+            raise ShapeError(
+                f"query has shape {q.shape}; its head size must be that of the features, {features.head_dim}"
+            )
     elif features in ("elu", "relu"):
         n_features, kind = q.shape[3], features
     else:

@@ -1,4 +1,4 @@
-"""LongRoPE turns long texts by other factors: a text that becomes long is read anew, and apart from short ones."""
+"""LongRoPE has other factors for long texts: a text that becomes long is read again, separately from short ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ids = NDArray[np.int64]
 
 
 def limit_of(config: DecoderConfig) -> int | None:
-    """Return the length from which on texts are long, or None if that makes no difference."""
+    """Return the length above which texts are long, or None if that makes no difference."""
     ropes = [rope for rope in (config.layers.rope, config.local_rope) if rope is not None]
     return next((rope.original_length for rope in ropes if rope.long_factors is not None), None)
 
@@ -28,9 +28,9 @@ def read(
     decoder: TextDecoder, ids: Sequence[Ids], caches: Sequence[DecoderCache] | None, limit: int, *,
     states: Floats | None, as_steps: Collection[int],
 ) -> Floats | None:  # fmt: skip
-    """Return the hidden states of new ids if some must be read apart from others, or with what came before; else None.
+    """Return the hidden states of new ids if some texts must be read separately or again from their start; else None.
 
-    A cache that becomes long by these ids is emptied, and all its tokens are read, as transformers does it.
+    A cache that becomes long with these ids is emptied, and all its tokens are read again, as in transformers.
     """
     before = [0] * len(ids) if caches is None else [cache.length for cache in caches]
     long = [n + len(new) > limit for n, new in zip(before, ids, strict=True)]

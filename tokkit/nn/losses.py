@@ -16,9 +16,9 @@ def cross_entropy(
 ) -> Floats | float:
     """Return -log softmax(logits)[target]: logits (…, vocab_size), targets (…) ids.
 
-    Targets equal to `ignore_index` have no effect: 0 with reduction "none" (…), left out of "mean" (NaN if none is
-    left, as in torch) and "sum". A target outside the vocabulary raises IndexError, which names it; shapes that do not
-    fit raise ShapeError, an unknown `reduction` OptionError.
+    Targets equal to `ignore_index` are ignored: 0 with reduction "none" (…), left out of "mean" (NaN if none is left,
+    as in torch) and "sum". A target outside the vocabulary raises IndexError with its value; inconsistent shapes raise
+    ShapeError, an unknown `reduction` OptionError.
 
     >>> round(cross_entropy([[2.0, 1.0, 0.1], [0.0, 0.0, 0.0]], [0, -100]), 4)
     0.417

@@ -13,11 +13,11 @@ from tokkit.nn.linear import Linear
 from tokkit.nn.norms import LayerNorm
 
 BLOCK = 8192
-"""Rows of the matrix that are converted at a time, where it is stored in 16 bits."""
+"""Rows of a 16-bit matrix that are converted at a time."""
 
 
 class MaskedHead:
-    """norm(activation(dense(x))) · matrixᵀ + bias, the matrix most often being the table of words.
+    """norm(activation(dense(x))) · matrixᵀ + bias, where the matrix is usually the table of words.
 
     Weights: dense.weight (dim, dim), dense.bias, norm.weight, norm.bias (dim), bias (vocab_size). `matrix`
     (vocab_size, dim) stays as it is stored: float32, float16, or bfloat16 as uint16. Source: Devlin et al. 2019, 3.1.

@@ -1,4 +1,4 @@
-"""`Matrices`: packs the matrices of a model one beside the other, and takes those that are packed already."""
+"""`Matrices`: packs the matrices of a model into one buffer, or uses packed ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Shape = tuple[int, ...]
 
 
 class Matrices:
-    """The packed matrices of a model by their names: `packed`, and of which weights each is made: `sources`.
+    """The packed matrices of a model by name (`packed`), and the weights that each is made of (`sources`).
 
-    `weights.ready`, if there is such a mapping, has matrices that are packed already, by the same names.
+    The optional mapping `weights.ready` has packed matrices by the same names.
     """
 
     def __init__(self, weights: Mapping[str, Any], dtype: str) -> None:
@@ -30,7 +30,7 @@ class Matrices:
     ) -> PackedLinear:  # fmt: skip
         """Return the matrix of layers that read the same x: `parts` are their names, without ".weight", and shapes.
 
-        Their weights, and biases where there are any, are of the model unless `weights` are given.
+        Their weights and optional biases are those of the model unless `weights` is given.
         """
         if name in self._ready:
             made = self._ready[name]

@@ -35,7 +35,7 @@ class MultiHeadAttention:
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any], *, memory_dim: int | None = None) -> None:
         self.config, self.memory_dim = config, memory_dim
         taken = take_all(weights, config.attention_shapes(memory_dim))
-        # q, k and v of the same tokens are one product, whose rows have those of one token side by side.
+        # q, k and v of the same tokens are computed in one product; a row contains all three of one token.
         names = ("q", "k", "v")
         self._joined = Linear.of(taken, names, dtype=config.dtype) if memory_dim is None else None
         self._q = Linear.of(taken, names[:1], dtype=config.dtype) if memory_dim is not None else None
@@ -59,16 +59,16 @@ class MultiHeadAttention:
         residual: ArrayLike | None = None,
         return_weights: bool = False,
     ) -> Any:
-        """Return (B, T, dim) for x (B, T, dim), or (outputs, weights (B, n_heads, T, S)); + residual if given.
+        """Return (B, T, dim) for x (B, T, dim), plus residual if given, or (outputs, weights (B, n_heads, T, S)).
 
-        `memory` (B, S, memory_dim) is attended to instead where this is cross-attention. `positions` (T) or (B, T)
-        are for rope, 0 … T - 1 if None, after the cache's. `mask`, `key_padding_mask`, `bias` (in place of the
-        configuration's ALiBi) and `cu_seqlens` are those of `attention`; packed, x is (1, total, dim), and a memory
-        (1, total of its own, memory_dim) with `memory_cu_seqlens`. `cache` holds this layer's earlier keys and values:
-        for causal attention, and with a window that keeps all it sees. `residual` is (B, T, dim).
+        In cross-attention the keys and values come from `memory` (B, S, memory_dim). `positions` (T) or (B, T) are for
+        rope, by default 0 … T - 1 after those of the cache. `mask`, `key_padding_mask`, `bias` (replaces the
+        configuration's ALiBi) and `cu_seqlens` are those of `attention`; packed x is (1, total, dim), and a packed
+        memory (1, memory total, memory_dim) needs `memory_cu_seqlens`. `cache` holds earlier keys and values of this
+        layer; it requires causal attention, and its window must not be smaller. `residual` is (B, T, dim).
 
-        Raises ShapeError for arrays that do not fit, OptionError for options that this attention has no use for; the
-        cache is then as it was.
+        Raises ShapeError for arrays of other shapes, OptionError for options that this attention does not support; the
+        cache is then unchanged.
         """
         made = floats(x, "x")
         c = self.config
@@ -77,12 +77,14 @@ class MultiHeadAttention:
         batch, length = made.shape[:2]
         more = added_rows(residual, made.shape)
         if positions is not None and self._ropes is None:
-            raise OptionError("positions are for rope, which this attention does not have; leave them out")
+            raise OptionError("positions are given, but this attention has no rope; leave them out")
         starts = None if cu_seqlens is None else starts_of(cu_seqlens, length, "cu_seqlens")
         if cache is not None:
             self.check_cache(cache)
             if starts is not None:
-                raise OptionError("a cache holds sequences side by side, not packed: cu_seqlens or cache, not both")
+                raise OptionError(
+                    "cu_seqlens and cache are given; give only one of them, because a cache holds unpacked sequences"
+                )
         start = 0 if cache is None else cache.length
         q, k, v = self._projected(made, memory)
         of_keys = self._memory_starts(starts, memory_cu_seqlens, k.shape[2])
@@ -95,7 +97,7 @@ class MultiHeadAttention:
         with Use() if cache is None else Use(cache):
             if cache is not None:
                 if cache.length != start:
-                    raise OptionError("this cache took tokens of another thread; each has caches of its own")
+                    raise OptionError("another thread changed this cache; use separate caches for each thread")
                 k, v = cache.append(k, v)
                 offset = start - cache.first
             if c.alibi and bias is None and memory is None:
@@ -111,21 +113,21 @@ class MultiHeadAttention:
         return (result, found[1]) if return_weights else result
 
     def check_cache(self, cache: KVCache) -> None:
-        """Raise OptionError for a cache with which tokens fed in parts would give other outputs than all at once."""
+        """Raise OptionError for a cache with which decoding in parts would change the outputs."""
         if self.memory_dim is not None:
-            raise OptionError("a cache is for attention to itself; cross-attention is given its whole memory")
+            raise OptionError("a cache needs self-attention; cross-attention takes its whole memory")
         if self._right > 0:
-            raise OptionError("a cache is for tokens that see earlier ones alone; the configuration wants causal=True")
+            raise OptionError("a cache needs causal attention: causal=True in the configuration")
         if cache.window is not None and cache.window <= self._left:
             all_of_them = "all earlier ones" if self._left >= FAR else f"{self._left + 1}, itself included"
             raise OptionError(
-                f"the cache keeps the last {cache.window} tokens, and by the configuration's window "
-                f"{self.config.window} a token sees {all_of_them}; a cache's window must keep them"
+                f"the cache keeps the last {cache.window} tokens, but with the window {self.config.window} of the "
+                f"configuration a token sees {all_of_them}; the cache must keep them"
             )
 
     @property
     def packed(self) -> tuple[PackedLinear, PackedLinear] | None:
-        """The matrices of q, k and v as one, and of o; None for cross-attention."""
+        """The fused matrix of q, k and v, and that of o; None for cross-attention."""
         return None if self._joined is None else (self._joined.packed, self._o.packed)
 
     def _projected(self, x: Floats, memory: ArrayLike | None) -> tuple[Floats, Floats, Floats]:
@@ -135,7 +137,9 @@ class MultiHeadAttention:
         rows = x.reshape(batch * length, c.dim)
         if self._joined is not None:
             if memory is not None:
-                raise ShapeError("this attention is to itself; cross-attention is made with memory_dim")
+                raise ShapeError(
+                    "this is self-attention, which takes no memory; cross-attention is created with memory_dim"
+                )
             made = self._joined.rows(rows, buffer(len(rows), self._joined.shape[0]))
             all_heads = _heads(made, batch, length, h + 2 * g)
             return all_heads[:, :h], all_heads[:, h : h + g], all_heads[:, h + g :]
@@ -154,14 +158,15 @@ class MultiHeadAttention:
     ) -> NDArray[np.int64] | None:
         if given is None:
             if starts is not None and self.memory_dim is not None:
-                raise OptionError("x is packed by cu_seqlens: pack the memory too, and give memory_cu_seqlens")
+                raise OptionError("x is packed by cu_seqlens; pack the memory too, and give memory_cu_seqlens")
             return None
         if starts is None or self.memory_dim is None:
-            raise OptionError("memory_cu_seqlens is for cross-attention, beside the cu_seqlens of x")
+            raise OptionError("memory_cu_seqlens needs cross-attention and the cu_seqlens of x")
         made = starts_of(given, length, "memory_cu_seqlens")
         if len(made) != len(starts):
             raise ShapeError(
-                f"cu_seqlens has {len(starts)} numbers and memory_cu_seqlens {len(made)}; each sequence has a memory"
+                f"cu_seqlens has {len(starts)} numbers and memory_cu_seqlens {len(made)}; they must be equal, one "
+                "memory per sequence"
             )
         return made
 
@@ -175,12 +180,12 @@ class MultiHeadAttention:
 
 
 def _ropes(config: TransformerConfig, rope: RopeConfig) -> tuple[Rope, Rope]:
-    # What turns queries, and what turns keys.
+    # The ropes of queries and of keys.
     factors, group = rope.head_factors, config.n_heads // config.kv_heads
     if factors is None or group == 1:
         both = Rope(rope)
         return both, both
-    # A score depends on the distance alone where query and key turn alike, and a key head turns but one way.
+    # Scores depend only on the distance if query and key have the same rotation, so a key head can have only one.
     shared = factors[::group]
     if tuple(factors) != tuple(factor for factor in shared for _ in range(group)):
         raise OptionError(
@@ -197,7 +202,7 @@ def _heads(rows: Floats, batch: int, length: int, n: int) -> Floats:
 
 
 class SelfAttention(MultiHeadAttention):
-    """One head over the whole width: the plainest attention, with weights q, k, v and o."""
+    """Single-head attention over the whole width, with weights q, k, v and o."""
 
     def __init__(self, dim: int, weights: Mapping[str, Any], *, causal: bool = False, bias: bool = True) -> None:
         super().__init__(TransformerConfig(dim=dim, n_heads=1, causal=causal, bias=bias), weights)
@@ -208,14 +213,14 @@ class GroupedQueryAttention(MultiHeadAttention):
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
         if config.n_kv_heads is None:
-            raise OptionError("grouped-query attention wants n_kv_heads in its configuration")
+            raise OptionError("grouped-query attention needs n_kv_heads in its configuration")
         super().__init__(config, weights)
 
 
 class MultiQueryAttention(MultiHeadAttention):
     """Attention with one key and value head for all query heads, also to an encoder's memory (Shazeer 2019).
 
-    Of a memory of S tokens 2·S·head_dim numbers are kept and read a step, a part 1 / n_heads of multi-head attention's.
+    For a memory of S tokens 2·S·head_dim numbers are stored and read per step, 1 / n_heads of multi-head attention.
     """
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any], *, memory_dim: int | None = None) -> None:

@@ -17,10 +17,10 @@ from tokkit.nn.sparse import BlockMask, sparse_attention
 
 
 class _Projections(MultiHeadAttention):
-    """From x to the queries, keys and values of heads, and from what heads give to x."""
+    """Projects x to the queries, keys and values of heads, and the output of heads back to x."""
 
     def heads(self, x: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Return queries (B, H, T, D), keys and values (B, G, T, D) of x (B, T, dim), rotated where there is rope."""
+        """Return queries (B, H, T, D), keys and values (B, G, T, D) of x (B, T, dim), rotated if there is a rope."""
         made, c = floats(x, "x"), self.config
         if made.ndim != 3 or made.shape[2] != c.dim:
             raise ShapeError(f"x has shape {made.shape}; it must be (B, T, {c.dim})")
@@ -31,17 +31,17 @@ class _Projections(MultiHeadAttention):
         return q, k, v
 
     def output(self, found: Floats) -> Floats:
-        """Return (B, T, dim) for what heads gave (B, H, T, D)."""
+        """Return (B, T, dim) for the output of heads (B, H, T, D)."""
         batch, heads, length, d = found.shape
         return self._o(found.swapaxes(1, 2).reshape(batch, length, heads * d))
 
 
 class LinearMultiHeadAttention:
-    """Self-attention by products of features: a layer whose memory does not grow with the text.
+    """Linear self-attention: a layer with constant memory for any length of text.
 
     Weights: see `TransformerConfig.attention_shapes`; `features` as in `linear_attention`, causal where the
-    configuration is. Rope, ALiBi and windows are refused: weights are no function of distance here. Time F·D a head and
-    token, memory F·D a head. Source: Katharopoulos et al. 2020, Choromanski et al. 2021.
+    configuration is. Rope, ALiBi and windows raise OptionError, because weights are not a function of the distance.
+    Time F·D per head and token, memory F·D per head. Source: Katharopoulos et al. 2020, Choromanski et al. 2021.
 
     >>> config = TransformerConfig(dim=8, n_heads=2, causal=True)
     >>> from tokkit.nn.arrays import initial
@@ -53,7 +53,7 @@ class LinearMultiHeadAttention:
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any], *, features: Features = "elu") -> None:
         if config.rope is not None or config.alibi or config.window is not None or config.scale is not None:
             raise OptionError(
-                "linear attention has no rope, ALiBi, window or scale; leave them out of its configuration"
+                "linear attention supports no rope, ALiBi, window or scale; leave them out of its configuration"
             )
         self.config, self.features = config, features
         self._heads = _Projections(config, weights)
@@ -73,8 +73,8 @@ class SparseMultiHeadAttention:
     """Self-attention over the pairs of a `BlockMask`, one for all texts of a length: Longformer's, BigBird's layers.
 
     Weights: see `TransformerConfig.attention_shapes`. Global tokens have the projections of all others, as in BigBird
-    (Longformer's have their own). Causality and windows are the mask's; ALiBi is refused. Time and memory as in
-    `sparse_attention`. Source: Beltagy et al. 2020, Zaheer et al. 2020, Child et al. 2019.
+    (Longformer's have their own). Causality and windows are part of the mask; ALiBi raises OptionError. Time and memory
+    as in `sparse_attention`. Source: Beltagy et al. 2020, Zaheer et al. 2020, Child et al. 2019.
 
     >>> from tokkit.nn.sparse import SlidingWindow
     >>> from tokkit.nn.arrays import initial
@@ -86,12 +86,14 @@ class SparseMultiHeadAttention:
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
         if config.alibi or config.window is not None or config.causal:
-            raise OptionError("causality and windows are a BlockMask's here, and there is no ALiBi; leave them out")
+            raise OptionError(
+                "causal, window and alibi are not supported here: causality and windows are part of the BlockMask"
+            )
         self.config = config
         self._heads = _Projections(config, weights)
 
     def __call__(self, x: ArrayLike, mask: BlockMask, *, key_padding_mask: ArrayLike | None = None) -> Floats:
-        """Return (B, T, dim) for x (B, T, dim), T being the mask's; `key_padding_mask` as in `sparse_attention`."""
+        """Return (B, T, dim) for x (B, T, dim), with the T of the mask; `key_padding_mask` as in `sparse_attention`."""
         q, k, v = self._heads.heads(x)
         found = sparse_attention(q, k, v, mask, key_padding_mask=key_padding_mask, scale=self.config.scale)
         return self._heads.output(found)

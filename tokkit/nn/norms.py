@@ -56,10 +56,10 @@ class BatchNormState:
 
 
 class BatchNorm:
-    """Batch norm (Ioffe and Szegedy 2015): each column by its mean and variance over all rows.
+    """Batch norm (Ioffe and Szegedy 2015): normalizes each column by its mean and variance over all rows.
 
-    In training these are the batch's (variance divided by n), and `state` moves towards them by `momentum` (variance
-    divided by n - 1, as torch keeps it); otherwise they are the state's. Weights: weight and bias (dim).
+    In training these are those of the batch (variance divided by n), and `state` moves towards them by `momentum`
+    (variance divided by n - 1, as in torch); otherwise they are those of the state. Weights: weight and bias (dim).
 
     >>> norm = BatchNorm({"weight": np.full(1, 0.5), "bias": np.full(1, 0.1)}, dim=1)
     >>> norm(np.array([[7.0], [2], [5], [4]]), training=True).round(4).ravel()
@@ -72,7 +72,7 @@ class BatchNorm:
         self.eps, self.momentum = eps, momentum
 
     def __call__(self, x: ArrayLike, *, state: BatchNormState | None = None, training: bool = False) -> Floats:
-        """Return x (…, dim) normalised; outside training `state` is needed, in training it is updated if given.
+        """Return x (…, dim) normalised; outside training `state` is required, in training it is updated if given.
 
         ShapeError if x or the state is not of `dim` columns, or training has fewer than two rows.
         """
@@ -87,12 +87,12 @@ class BatchNorm:
             )
         if not training:
             if state is None:
-                raise OptionError("batch norm outside training wants the running statistics: state=")
+                raise OptionError("batch norm outside training needs the running statistics; give state")
             mean, variance = state.mean.astype(np.float64), state.variance.astype(np.float64)
         else:
             rows = made.reshape(-1, dim).astype(np.float64)
             if len(rows) < 2:
-                raise ShapeError(f"x has shape {made.shape}; the statistics of training want at least two rows")
+                raise ShapeError(f"x has shape {made.shape}; training needs at least two rows")
             mean, variance = rows.mean(0), rows.var(0)
             if state is not None:
                 kept, n = 1 - self.momentum, len(rows)

@@ -1,4 +1,4 @@
-"""`PackedTable`: a table of tokens whose rows are read from a packed matrix, so that it is in memory once."""
+"""`PackedTable`: a table of tokens that reads its rows from a packed matrix, to store it only once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tokkit.nn.arrays import Floats
 
 
 class PackedTable:
-    """The rows of a matrix in groups, as float32 when they are asked for."""
+    """The rows of a matrix in groups, converted to float32 on access."""
 
     def __init__(self, packed: PackedLinear) -> None:
         self.packed = packed

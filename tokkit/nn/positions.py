@@ -18,8 +18,8 @@ from tokkit.nn.checks import as_float, as_int
 def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -> Floats:
     """Return PE (…, dim) of positions (…), or of 0 … n - 1 for an int n: sin, cos, sin, … of pos / base^(2i/dim).
 
-    PE(pos + k) is a rotation of PE(pos) that depends on k alone. An odd `dim` leaves out the last cosine.
-    A negative n, a `dim` below 1 and a `base` that is not above 0 raise OptionError. Source: Vaswani et al. 2017, 3.5.
+    PE(pos + k) is a rotation of PE(pos) that depends only on k. An odd `dim` leaves out the last cosine. A negative n,
+    a `dim` below 1 and a `base` that is not above 0 raise OptionError. Source: Vaswani et al. 2017, 3.5.
 
     >>> sinusoidal([1], 4).round(4)
     array([[0.8415, 0.5403, 0.01  , 1.    ]], dtype=float32)
@@ -36,9 +36,9 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
 
 
 def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> Floats:
-    """Return x (…, T, D) with position vectors (T, D') added (D' = D), or put after it: (…, T, D + D').
+    """Return x (…, T, D) with position vectors (T, D') added (D' = D), or concatenated: (…, T, D + D').
 
-    Positions may have the first axes of x too, or 1 for them: (…, T, D'). ShapeError if they do not fit.
+    Positions may also have the first axes of x, or 1 in their place: (…, T, D'). ShapeError for other shapes.
 
     >>> with_positions(np.zeros((1, 2, 3)), np.ones((2, 1)), how="concatenate").tolist()
     [[[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]]]
@@ -85,7 +85,7 @@ class LearnedPositions:
     def __call__(self, positions: ArrayLike | int, *, start: int = 0) -> Floats:
         """Return vectors (…, dim) of positions (…), or (n, dim) of start … start + n - 1 for a number n.
 
-        A position outside the table raises IndexError; a negative n or `start`, OptionError.
+        A position outside the table raises IndexError, a negative n or `start` OptionError.
         """
         start = as_int("start", start, minimum=0)
         where = ids_of(_counted(positions, start), "positions")
@@ -102,8 +102,8 @@ class LearnedPositions:
 def alibi_slopes(n_heads: int) -> Floats:
     """Return the slope of each head (H): 2^(-8i/H) for H a power of two; for others as in the paper's code.
 
-    These take the slopes of the next lower power of two, and then every second one of the next higher. A number of
-    heads below 1 raises OptionError. Source: Press, Smith and Lewis 2022, section 3.
+    The others use the slopes of the next lower power of two, then every second slope of the next higher one. A number
+    of heads below 1 raises OptionError. Source: Press, Smith and Lewis 2022, section 3.
 
     >>> alibi_slopes(4).tolist()
     [0.25, 0.0625, 0.015625, 0.00390625]
@@ -132,10 +132,10 @@ def relative_buckets(
 ) -> NDArray[np.int64]:
     """Return T5's bucket (…) of each distance (…) key - query.
 
-    Small distances have a bucket each, larger ones share buckets that are logarithmically wider. `bidirectional` gives
-    half of the buckets to later keys; otherwise these share bucket 0. From `max_distance` on all share the last bucket.
-    Too few buckets for `max_distance` raise OptionError, distances that are not whole numbers
-    TypeError. Source: Raffel et al. 2020, 2.1.
+    Small distances have one bucket each, larger ones share buckets of logarithmically growing width. With
+    `bidirectional` half of the buckets are for later keys; otherwise these share bucket 0. All distances from
+    `max_distance` on share the last bucket. Too few buckets for `max_distance` raise OptionError, distances that are
+    not whole numbers TypeError. Source: Raffel et al. 2020, 2.1.
 
     >>> relative_buckets([0, -1, 1, -200]).tolist()
     [0, 1, 17, 15]
@@ -151,8 +151,8 @@ def relative_buckets(
         distance = np.maximum(-distance, 0)
     exact = n_buckets // 2
     if exact < 1 or max_distance <= exact:
-        raise OptionError(f"{n_buckets} buckets a side do not reach a distance of {max_distance}")
-    # In float32, as T5 computes them: a few distances lie at the edge of a bucket.
+        raise OptionError(f"{n_buckets} buckets per side are too few for max_distance, {max_distance}")
+    # In float32, as in T5, because a few distances are at the edge of a bucket.
     ratio = np.log(np.maximum(distance, 1).astype(np.float32) / np.float32(exact)) / np.float32(
         math.log(max_distance / exact)
     )
@@ -197,7 +197,7 @@ class RelativeBias:
 
 
 def _counted(positions: ArrayLike | int, start: int = 0) -> ArrayLike:
-    # A number n, also one of numpy, stands for start … start + n - 1. An array without axes is one position, and stays.
+    # An int n, also of numpy, means start … start + n - 1. An array without axes is one position.
     if isinstance(positions, (int, np.integer, np.bool_)):
         return np.arange(start, start + as_int("a number of positions", positions, minimum=0))
     return positions
