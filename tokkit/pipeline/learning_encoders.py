@@ -33,7 +33,7 @@ from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 
 LEARNT = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
-"""Types of encoders whose layers learn."""
+"""Types of encoders that can be trained."""
 FROZEN = (*LEARNT, "mpnet")
 """Types of encoders on which a classifier learns while they stay as they are."""
 CONFIG = "config.json"
@@ -102,7 +102,7 @@ class SavedEncoder:
 
     @classmethod
     def read(cls, path: Path, *, vectors: bool, freeze: bool = False) -> SavedEncoder:
-        """Read a folder; OptionError for a model that does not learn here. With `vectors` its pooling is looked at.
+        """Read a folder; OptionError for a model that cannot be trained. With `vectors` its pooling is checked.
 
         With `freeze` its layers are not to learn.
         """
@@ -113,8 +113,8 @@ class SavedEncoder:
         about = modules.read_json(home / CONFIG)
         if about.get("model_type") not in (FROZEN if freeze else LEARNT):
             raise OptionError(
-                f"{files.show(home)}: a model of type {about.get('model_type')!r} is not fine-tuned here; "
-                f"those of {', '.join(LEARNT)} are, and classifiers on a frozen one of {', '.join(FROZEN)}"
+                f"{files.show(home)}: a model of type {about.get('model_type')!r} cannot be fine-tuned; these types "
+                f"can: {', '.join(LEARNT)}, and classifiers on a frozen one of {', '.join(FROZEN)}"
             )
         spec = families.read(about)
         if vectors and (chain.dense or len(chain.poolings) != 1 or chain.poolings[0] not in POOLINGS):
