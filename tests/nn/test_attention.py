@@ -176,7 +176,7 @@ def test_memory_grows_with_the_length_and_not_with_its_square() -> None:
         (((2, 4, 5, 8), (2, 4, 6, 8), (2, 4, 7, 8)), r"\(2, 4, 7, 8\).*length"),
         (((2, 4, 5, 8), (2, 2, 6, 8), (2, 2, 6, 8)), "enable_gqa"),
         (((5,), (5,), (5,)), r"\(B, H, T, D\)"),
-        (((2, 4, 5, 8), (4, 5, 8), (4, 5, 8)), "alike"),
+        (((2, 4, 5, 8), (4, 5, 8), (4, 5, 8)), "all of them without B"),
     ],
 )
 def test_shapes_that_do_not_fit_are_named_with_the_rule(shapes: tuple[tuple[int, ...], ...], says: str) -> None:

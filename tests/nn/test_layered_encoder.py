@@ -100,11 +100,11 @@ def test_ropes_that_grow_with_the_text_turn_each_text_by_its_own_length() -> Non
 
 def test_what_does_not_fit_is_refused() -> None:
     encoder, _ = encoder_of("ModernBERT", max_length=5)
-    with pytest.raises(ShapeError, match="a sequence has 6 tokens; the model takes at most 5"):
+    with pytest.raises(ShapeError, match="a sequence has 6 tokens; it must have at most 5"):
         encoder(range(6), [0, 6])
     with pytest.raises(OptionError, match="no token types"):
         encoder([1], [0, 1], [0])
-    with pytest.raises(ShapeError, match="starts must rise from 0"):
+    with pytest.raises(ShapeError, match="they must ascend from 0"):
         encoder([1], [0, 2])
     with pytest.raises(IndexError, match="token types are 0 to 2; there are 2"):
         encoder_of("Nomic")[0]([1, 1], [0, 2], [2, 0])

@@ -168,7 +168,7 @@ def test_what_does_not_fit_is_refused() -> None:
         nn.linear_attention(x, more, more, is_causal=True)
     with pytest.raises(OptionError, match="'elu', 'relu' or RandomFeatures"):
         nn.linear_attention(x, x, x, features="gelu")
-    with pytest.raises(ShapeError, match="heads of 8"):
+    with pytest.raises(ShapeError, match="head size must be that of the features, 8"):
         nn.linear_attention(x, x, x, features=nn.RandomFeatures(8, seed=0))
     with pytest.raises(ShapeError, match=r"must be \(B, H, T, D\)"):
         nn.linear_attention(x[0], x[0], x[0])

@@ -141,7 +141,7 @@ def test_rows_that_no_vector_fills_have_the_deviation_that_was_asked_for() -> No
 
 def test_vectors_and_sizes_that_make_no_table_are_refused() -> None:
     for vector, shape in ((1.0, r"\(\)"), (draw(2, 3), r"\(2, 3\)")):
-        with pytest.raises(ShapeError, match=rf"the vector of 'a' has shape {shape}; it must be \(dim\)"):
+        with pytest.raises(ShapeError, match=rf"the vector of 'a' has shape {shape}; it must be \(dim,\)"):
             nn.Embedding.from_vectors({"a": vector}, {"a": 0}, vocab_size=3, seed=1)
     with pytest.raises(OptionError, match="vectors is empty"):
         nn.Embedding.from_vectors({}, {"a": 0}, vocab_size=3, seed=1)

@@ -96,7 +96,7 @@ def test_biases_refuse_numbers_that_cannot_be() -> None:
             nn.relative_buckets([1, 2], **bad)
         with pytest.raises(OptionError, match=r"is .*must be a whole number of at least 1"):
             nn.RelativeBias({"weight": np.zeros((32, 2))}, n_heads=2, **bad)
-    with pytest.raises(OptionError, match="do not reach"):
+    with pytest.raises(OptionError, match="too few for max_distance"):
         nn.relative_buckets([1, 2], n_buckets=32, max_distance=8)
     with pytest.raises(ShapeError, match=r"\(32, 3\).*\(32, 2\)"):
         nn.RelativeBias({"weight": np.zeros((32, 3))}, n_heads=2)

@@ -154,9 +154,9 @@ def test_what_does_not_fit_is_refused_with_what_was_given() -> None:
     config = config_of()
     weights = weights_of(config)
     encoder = TextEncoder(config, weights)
-    with pytest.raises(ShapeError, match="starts must rise from 0"):
+    with pytest.raises(ShapeError, match="they must ascend from 0"):
         encoder([1, 2, 3], [0, 2])
-    with pytest.raises(ShapeError, match="starts fall"):
+    with pytest.raises(ShapeError, match="starts descend"):
         encoder([1, 2, 3], [0, 4, 2, 3])
     with pytest.raises(IndexError, match="the id 50 is outside an embedding table of 50 rows"):
         encoder([1, 50], [0, 2])

@@ -83,7 +83,7 @@ def decoded(tok: Tokenizer, ids: Sequence[int], spelt: Spellings | None = None) 
 
     >>> import tokkit
     >>> tok = tokkit.train({"low": 5, "lower": 2}, vocab_size=258)
-    >>> text, spans = decoded(tok, [257, 101, 114])
+    >>> text, spans = decoded(tok, [257, 68, 81])
     >>> text, spans.starts.tolist(), spans.ends.tolist()
     (b'lower', [0, 3, 4], [3, 4, 5])
     """
