@@ -24,7 +24,9 @@ Path = str | os.PathLike[str]
 
 def _mapped(mmap: str | None) -> bool:
     if mmap not in ("r", None):
-        raise OptionError(f'mmap is {mmap!r}; it must be "r" or None: a file is not changed by changing vectors')
+        raise OptionError(
+            f'mmap is {mmap!r}; it must be "r" or None, because changes of vectors are not written to the file'
+        )
     return mmap is not None
 
 
@@ -118,7 +120,7 @@ class KeyedVectors(Neighbours):
         place and the reason.
         """
         if no_header and binary:
-            raise OptionError("no_header is for text; the binary format has a header always")
+            raise OptionError("no_header is only for text; the binary format always has a header")
         in_file = _mapped(mmap) and np.dtype(datatype) == np.float32
         options = Options(limit or None, encoding, unicode_errors, duplicates, in_file)
         found = reading.read(fname, binary=bool(binary), header=not no_header, options=options)

@@ -39,7 +39,7 @@ class Similarities(VectorStore):
         ValueError for no keys, another number of weights, or a vector of another length.
         """
         if len(keys) == 0:
-            raise ValueError("no keys are given; a mean needs at least one")
+            raise ValueError("no keys are given; at least one is needed")
         dtype = np.dtype(np.float32) if self._in_file is not None else self.vectors.dtype
         by = np.ones(len(keys), dtype=dtype) if weights is None else np.asarray(weights)
         if by.shape != (len(keys),):
@@ -72,7 +72,7 @@ class Similarities(VectorStore):
     def n_similarity(self, ws1: Sequence[Key], ws2: Sequence[Key]) -> Any:
         """Return the cosine of the means of two lists of keys; ZeroDivisionError if one is empty."""
         if not (len(ws1) and len(ws2)):
-            raise ZeroDivisionError("a list of keys is empty; both need at least one key")
+            raise ZeroDivisionError("a list of keys is empty; both need at least one key key")
         means = [self.get_mean_vector(keys, pre_normalize=False) for keys in (ws1, ws2)]
         return np.dot(unit(means[0]), unit(means[1]))
 

@@ -91,7 +91,7 @@ class VectorStore(Keys):
         if self._packed is None and len(self._rows) != n:
             i = next(i for i, key in enumerate(self._list) if self._row(key) != i)
             again = self._row(self._list[i])
-            raise OptionError(f"the key {self._list[i]!r} is given twice, at {i} and {again}; keys must differ")
+            raise OptionError(f"the key {self._list[i]!r} is given twice, at {i} and {again}; keys must be distinct")
         self.norms, self.next_index = None, n
         if counts is not None:
             given = np.array(counts, dtype=np.int64)

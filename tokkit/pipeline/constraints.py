@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 KEPT = 8
-"""Compiled grammars that are kept with a model: those used last."""
+"""Number of compiled grammars that are kept with a model: the most recently used ones."""
 KINDS: dict[str, Callable[[Any], Grammar]] = {
     "regex": lambda value: grammars.Regex(value),
     "schema": lambda value: grammars.JsonSchema(value),
@@ -57,7 +57,7 @@ class Constraints:
                 )
             return value
         if name == "grammar" and not isinstance(value, grammars.Grammar):
-            raise OptionError(f"grammar is {value!r}; it must be one of tokkit.grammars, compiled or not")
+            raise OptionError(f"grammar is {value!r}; it must be a grammar of tokkit.grammars, compiled or not")
         key: object = value
         if name == "choices":
             key = tuple(value)

@@ -65,8 +65,8 @@ def load(
     `precision` is "fp32"; "bf16", half of the memory and, if the CPU multiplies bfloat16, faster (cosine to fp32 above
     0.9999); "int8", a quarter and fastest (above 0.995 for nearly all texts); to generate text also "int4", an eighth,
     and "int8-weight-only", with scales for every 32 inputs. A folder that `tokkit model quantize` wrote has its own
-    precision, and is memory-mapped; the default of others is fp32. `cache` is the type of the keys and values that a
-    decoder keeps of a text: "float32" if None; "bfloat16", half of the memory; or "int8", a quarter.
+    precision, and is memory-mapped; the default of others is fp32. `cache` is the dtype of a decoder's KV cache:
+    "float32" (also if None); "bfloat16", half of the memory; or "int8", a quarter.
 
     `max_length` replaces the limit of tokens in the folder, up to the model's positions. `adapter` is a folder with a
     LoRA in PEFT's format, which is added to the weights of an encoder or a decoder. A folder that holds only an adapter
@@ -120,7 +120,7 @@ def load(
         raise FormatError(f"{files.show(folder)}: this is a file; it must be the folder of a model")
     if static_format.is_static(folder):
         if precision not in (None, "fp32"):
-            raise OptionError(f"precision is {precision!r}; vectors of a static model are fp32")
+            raise OptionError(f"precision is {precision!r}; a static model must be fp32")
         from tokkit.pipeline import static_folders
 
         return static_folders.read(folder, max_length=max_length)
@@ -138,7 +138,7 @@ def load(
         return generator_loading.load(home, config, dtype, max_length, added, stored)
     if config.get("model_type") in seq2seq_families.FAMILIES:
         if added is not None:
-            raise OptionError(f"{files.show(home)}: adapters of encoders with decoders are not read")
+            raise OptionError(f"{files.show(home)}: adapters of encoder–decoders are not supported")
         from tokkit.pipeline import seq2seq_loading
 
         return seq2seq_loading.load(home, config, dtype, max_length, stored)

@@ -19,13 +19,13 @@ from tokkit.formats import files
 from tokkit.formats.strict_json import brief
 
 CHUNK = 1 << 21
-"""Bytes read at once: so much stays in the cache between reading and parsing."""
+"""Bytes read at once: they stay in the cache between reading and parsing."""
 CHECKED = 1 << 26
 """Bytes of a mapped file between two moments at which Ctrl-C is heard: more than the longest record."""
 FIRST_ROWS = 1 << 22
 """Bytes of the first array if the file's size does not limit the number of vectors."""
 MAX_LINE = 1 << 26
-"""Bytes that are looked at for the end of the first line of a text without a header."""
+"""Maximum bytes of the first line of a text without a header."""
 IN_FILE = 1 << 25
 """Bytes of the smallest .bin whose vectors may stay in the file: smaller ones are copied in some milliseconds."""
 SAMPLE = 100
@@ -33,7 +33,7 @@ SAMPLE = 100
 
 
 class Options(NamedTuple):
-    """How a file is read: see `KeyedVectors.load_word2vec_format`.
+    """Options of reading: see `KeyedVectors.load_word2vec_format`.
 
     With `in_file` the vectors of a large .bin may stay in the file.
     """
