@@ -162,7 +162,7 @@ def test_what_does_not_fit_is_refused_with_what_was_given() -> None:
         encoder([1, 50], [0, 2])
     with pytest.raises(IndexError, match="the id -1"):
         encoder([1, -1], [0, 2])
-    with pytest.raises(ShapeError, match="401 tokens; the model takes at most 400"):
+    with pytest.raises(ShapeError, match="401 tokens; it must have at most 400"):
         encoder([1] * 401, [0, 401])
     with pytest.raises(IndexError, match="token types are 0 to 2; there are 2"):
         encoder([1, 1], [0, 2], [0, 2])

@@ -126,7 +126,7 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"model_type": None}, "model_type: None is not supported"),
     ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; gelu"),
-    ({"hidden_size": 17}, "dim 17 is not a multiple of 2 heads"),
+    ({"hidden_size": 17}, "dim is 17; it must be a multiple of n_heads, 2"),
     ({"hidden_size": "16"}, "hidden_size: an integer is needed, not a string"),
     ({"num_hidden_layers": 0}, "num_hidden_layers is 0; it must be a whole number of at least 1"),
     (
