@@ -1,4 +1,4 @@
-/* What every other C file of the core builds on: attributes, checked allocation, small helpers. */
+/* Basics for all other C files of the core: attributes, checked allocation, small helpers. */
 #ifndef TK_BASE_H
 #define TK_BASE_H
 #include <stddef.h>

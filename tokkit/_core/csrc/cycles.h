@@ -1,4 +1,4 @@
-/* A chain of instructions of known length: by the time it takes, the clock is known. */
+/* Measures the clock rate with a chain of instructions of known length. */
 #ifndef TK_CYCLES_H
 #define TK_CYCLES_H
 #include "base.h"

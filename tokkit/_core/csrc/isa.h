@@ -1,4 +1,4 @@
-/* What the vector code is compiled for, and which of it this process runs. */
+/* The instruction sets the vector code is compiled for, and the one that this process uses. */
 #ifndef TK_ISA_H
 #define TK_ISA_H
 

@@ -1,4 +1,4 @@
-/* Large memory: in huge pages where the system has them, asked for before first touch.
+/* Large allocations, in huge pages if the system has them, requested before the first access.
 
    A table that is read at random costs mostly the search for its pages when these are small; an array that is written
    once, the making of them. */

@@ -1,4 +1,4 @@
-/* Training of GloVe's vectors (Pennington, Socher and Manning 2014) on shuffled records of co-occurrence. */
+/* Training of GloVe vectors (Pennington, Socher and Manning 2014) on shuffled records of co-occurrence. */
 #ifndef TK_GLOVE_H
 #define TK_GLOVE_H
 #include "base.h"

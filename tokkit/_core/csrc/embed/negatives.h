@@ -1,4 +1,4 @@
-/* Draws words by count^exponent: cumulated weights, and a guide table that says where to begin to look. */
+/* Draws words by count^exponent: cumulative weights, and a guide table with the start of the search. */
 #ifndef TK_NEGATIVES_H
 #define TK_NEGATIVES_H
 #include "embed/random.h"

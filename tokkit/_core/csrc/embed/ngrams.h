@@ -1,4 +1,4 @@
-/* Hashed n-grams of characters, and of words, as fastText numbers them. */
+/* Hashed n-grams of characters and words, with the numbers of fastText. */
 #ifndef TK_NGRAMS_H
 #define TK_NGRAMS_H
 #include "base.h"

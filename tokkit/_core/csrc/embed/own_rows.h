@@ -1,4 +1,4 @@
-/* The rows of a matrix that change most, as each of several threads has them for itself.
+/* Private copies of the most frequently changed rows of a matrix, one per thread.
 
    Rows that all cores write to at each step travel between their caches, which takes longer than the work on them. A
    thread changes its own copies of such rows, and adds what has changed to the matrix after some steps. */

@@ -1,4 +1,4 @@
-/* A small generator of random numbers: one a sentence, so that what is drawn does not depend on threads. */
+/* A small generator of random numbers: one per sentence, so that draws do not depend on threads. */
 #ifndef TK_RANDOM_H
 #define TK_RANDOM_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Sentences of words as numbers of the words: reads lines, whose words white space separates. */
+/* Sentences of words as numbers of the words: reads lines of words separated by white space. */
 #ifndef TK_SENTENCES_H
 #define TK_SENTENCES_H
 #include "train/word_counts.h"

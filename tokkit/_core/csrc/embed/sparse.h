@@ -1,4 +1,4 @@
-/* Products of a sparse matrix and a dense one: what a randomized SVD of counts spends its time on. */
+/* Products of a sparse and a dense matrix, which take most of the time of a randomized SVD of counts. */
 #ifndef TK_SPARSE_H
 #define TK_SPARSE_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Skip-gram with negative sampling, a window at a time: all its words share the negative samples.
+/* Skip-gram with negative sampling, one window at a time: all its words share the negative samples.
 
    Inputs times targets, slopes, and both products of the slopes are small matrix products. A target that was drawn
    several times counts so often. Included by word2vec_loops.h. */

@@ -1,4 +1,4 @@
-/* Byte-pair merging itself: the least number first, then the leftmost. */
+/* Byte-pair merging: the lowest rank first, then the leftmost. */
 #ifndef TK_BPE_MERGE_H
 #define TK_BPE_MERGE_H
 #include "encode/bpe_model.h"

@@ -1,4 +1,4 @@
-/* The tables of a vocabulary that merging needs. Immutable once built, so threads share one.
+/* The tables of a vocabulary for merging. Immutable once built, so threads share them.
 
    Inside, tokens have numbers of their own: 0-255 are the bytes, then come the merged tokens in order of
    priority. So the priority of a merge is the number of its result, and one comparison decides. `id` leads

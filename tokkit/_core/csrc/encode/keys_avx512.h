@@ -1,4 +1,4 @@
-/* Loads and masks that keys are made by with AVX-512; included after bytes_avx512.h. */
+/* Loads and masks for making keys with AVX-512; included after bytes_avx512.h. */
 #ifndef TK_KEYS_AVX512_H
 #define TK_KEYS_AVX512_H
 #include "base.h"

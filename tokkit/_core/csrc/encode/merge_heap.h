@@ -1,4 +1,4 @@
-/* A binary heap of rank << 32 | place, which merging takes its pairs from. */
+/* A binary heap of rank << 32 | position, from which merging takes its pairs. */
 #ifndef TK_MERGE_HEAP_H
 #define TK_MERGE_HEAP_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Merges spelt as two strings each, as the numbers of those tokens and of their results. */
+/* Converts merges given as pairs of strings to ids of the two tokens and of the result. */
 #ifndef TK_MERGE_LIST_H
 #define TK_MERGE_LIST_H
 #include "encode/token_index.h"

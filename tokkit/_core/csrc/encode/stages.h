@@ -1,4 +1,4 @@
-/* The components of a tokenizer as a list that C runs from end to end: what changes a text, then what cuts it. */
+/* The components of a tokenizer as a list that runs entirely in C: normalizers, then pretokenizers. */
 #ifndef TK_COMPONENTS_H
 #define TK_COMPONENTS_H
 #include "text/charsmap.h"

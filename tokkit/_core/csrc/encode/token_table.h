@@ -1,4 +1,4 @@
-/* The vocabulary as it grows in training: ids by the bytes of tokens. */
+/* The growing vocabulary of a training: ids by the bytes of tokens. */
 #ifndef TK_TOKEN_TABLE_H
 #define TK_TOKEN_TABLE_H
 #include "base.h"

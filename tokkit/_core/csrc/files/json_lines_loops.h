@@ -1,4 +1,4 @@
-/* Copying what a JSON string has between escapes, 64 bytes at a time: see json_lines.h, and bytes.h for the words. */
+/* Copies the parts of a JSON string between escapes, 64 bytes at a time: see json_lines.h and bytes.h. */
 #ifndef TK_JSON_LINES_LOOPS_H
 #define TK_JSON_LINES_LOOPS_H
 #include "files/json_lines.h"

@@ -1,4 +1,4 @@
-/* The great tables of a tokenizer.json, read from its bytes: the model's vocabulary and merges, packed.
+/* The large tables of a tokenizer.json, read from its bytes: the model's vocabulary and merges, packed.
 
    All else in the file is only passed over. What is unusual in any way, right or wrong, is TK_BAD_INPUT: who asks
    reads the file another way then, which says what is wrong. */

@@ -1,4 +1,4 @@
-/* Which tokens a grammar allows at a place: the trie of their bytes is walked side by side with the machine. */
+/* The tokens that a grammar allows in a state: the trie of their bytes is traversed together with the machine. */
 #ifndef TK_TOKEN_MASKS_H
 #define TK_TOKEN_MASKS_H
 #include "grammars/machine.h"

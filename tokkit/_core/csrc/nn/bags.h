@@ -1,4 +1,4 @@
-/* The mean of the rows of a table that each bag of ids names: a vector for a text from vectors of its tokens. */
+/* The mean of table rows for each bag of ids: the vector of a text from the vectors of its tokens. */
 #ifndef TK_BAGS_H
 #define TK_BAGS_H
 #include "base.h"

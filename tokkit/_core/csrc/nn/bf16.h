@@ -1,4 +1,4 @@
-/* Floats as bf16, the first 16 bits of their 32, rounded to the nearest; to even ones where two are as near. */
+/* Conversion of floats to bf16, the upper 16 bits, rounded to nearest, ties to even. */
 #ifndef TK_BF16_H
 #define TK_BF16_H
 #include "base.h"

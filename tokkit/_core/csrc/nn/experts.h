@@ -1,4 +1,4 @@
-/* A feed-forward of experts: a router chooses some for each row, and each expert works on its rows alone. */
+/* A mixture of experts: a router chooses experts for each row, and each expert computes only its rows. */
 #ifndef TK_EXPERTS_H
 #define TK_EXPERTS_H
 #include "nn/linear.h"

@@ -1,4 +1,4 @@
-/* Causal attention that is learnt: forward with the logarithms of its sums, and backward, which makes the weights anew.
+/* Causal attention for training: forward with the logarithms of its sums, and backward, which recomputes the weights.
 
    Rows are those of sequences after one another, heads stand side by side in them. Of the weights no more than a block
    of queries is kept at a time; forward saves one number a query and head. Each key head is worked on by one thread, in

@@ -1,4 +1,4 @@
-/* Keys and values of the tokens that a sequence has had, layer by layer: what attention of later ones reads. */
+/* Keys and values of the earlier tokens of a sequence in each layer, read by the attention of later tokens. */
 #ifndef TK_KV_H
 #define TK_KV_H
 #include "nn/attend.h"

@@ -1,4 +1,4 @@
-/* Transposing and scaling 4 x 4 floats by the SSE that every x86-64 has. */
+/* Transposing and scaling 4 x 4 floats with SSE, which every x86-64 has. */
 #ifndef TK_LANES_FOUR_H
 #define TK_LANES_FOUR_H
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-/* activation(x Wᵀ + bias) + residual, by a weight matrix that is packed beforehand.
+/* activation(x Wᵀ + bias) + residual, with a packed weight matrix.
 
    W (n, k) is kept in panels of 32 columns of Wᵀ, [panel][k][32], which every instruction set reads as they are; the
    last panel is filled up with zeros. As bf16 the weights take half the room, two steps of k side by side; they are

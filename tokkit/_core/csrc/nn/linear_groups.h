@@ -1,4 +1,4 @@
-/* Weights in groups of 32 inputs: how numbers are chosen for them, and where they are put (linear.h). */
+/* Weights in groups of 32 inputs: their quantization and their layout (linear.h). */
 #ifndef TK_LINEAR_GROUPS_H
 #define TK_LINEAR_GROUPS_H
 #include "nn/linear.h"

@@ -1,4 +1,4 @@
-/* Numbers that look drawn, of a counter and a seed: what drops out in training is the same in forward and backward. */
+/* Pseudo-random numbers from a counter and a seed, so that dropout is the same in forward and backward. */
 #ifndef TK_NUMBER_HASH_H
 #define TK_NUMBER_HASH_H
 #include "base.h"

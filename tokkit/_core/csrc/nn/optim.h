@@ -1,4 +1,4 @@
-/* What an optimizer does to all parameters as one array: AdamW, SGD, running averages, sums of squares; and arrays
+/* Optimizer steps on all parameters as one array: AdamW, SGD, running averages, sums of squares; and arrays
    that are kept as bf16. */
 #ifndef TK_OPTIM_H
 #define TK_OPTIM_H

@@ -1,4 +1,4 @@
-/* The tries of added tokens, for what builds and what reads them. */
+/* The tries of added tokens, for the code that builds and reads them. */
 #ifndef TK_ADDED_TRIE_H
 #define TK_ADDED_TRIE_H
 #include "split/added.h"

@@ -1,4 +1,4 @@
-/* The split patterns of the field as hand-written scanners. */
+/* The common split patterns as hand-written scanners. */
 #ifndef TK_SCAN_H
 #define TK_SCAN_H
 #include "split/safe_cuts.h"

@@ -1,4 +1,4 @@
-/* What tells the split patterns of the field apart: constants that the scanners are compiled with. */
+/* The differences between the common split patterns: constants that the scanners are compiled with. */
 #ifndef TK_SCAN_FAMILY_H
 #define TK_SCAN_FAMILY_H
 #include "byte_kernels.h"

@@ -1,4 +1,4 @@
-/* What tokenizers takes a code point for: word character, white space, punctuation, number. */
+/* The classes of code points in tokenizers: word character, white space, punctuation, number. */
 #ifndef TK_CHAR_KINDS_H
 #define TK_CHAR_KINDS_H
 #include "text/unicode_tables.h"

@@ -1,4 +1,4 @@
-/* A sentencepiece model's precompiled_charsmap: what it puts for a span of text.
+/* A sentencepiece model's precompiled_charsmap: the replacements of spans of text.
 
    The map is a number of bytes (32 bits), a double array of that size (Darts: units of 32 bits, little-endian), and
    the strings to put, each ended by NUL; a leaf holds the place of one. Nothing in it is trusted but that the

@@ -1,4 +1,4 @@
-/* Normalizing each piece of a text: what the components of normalizers/ run.
+/* Normalizes each piece of a text, for the components of normalizers/.
 
    All of these leave alone what is an added token, act on each other piece by itself, and change nothing, spans
    neither, where no piece needs a change. They return TK_OK or what tk_rewrite_end returns. */

@@ -1,4 +1,4 @@
-/* Pauses of a text: how good a place between two tokens is for ending a chunk there. */
+/* Pauses of a text: how suitable a position between two tokens is as the end of a chunk. */
 #ifndef TK_PAUSES_H
 #define TK_PAUSES_H
 #include "base.h"

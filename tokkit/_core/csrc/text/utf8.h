@@ -1,4 +1,4 @@
-/* Reading UTF-8, and making it of UCS-1, UCS-2 and UCS-4. All text the core scans is valid UTF-8. */
+/* Reads UTF-8, and converts UCS-1, UCS-2 and UCS-4 to it. All text the core scans is valid UTF-8. */
 #ifndef TK_UTF8_H
 #define TK_UTF8_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* The state of a BPE training as arrays, from which it goes on with equal results.
+/* The state of a BPE training as arrays, from which it continues with equal results.
 
    Saved are the words as they are cut now, counts and positions of pairs, the queue in its very order (entries that
    compare equal come out by their places), and all merges. Tokens follow from the merges. */

@@ -1,4 +1,4 @@
-/* What a training of BPE holds: for bpe_train.c, and for bpe_state.c, which saves it. */
+/* The data of a BPE training: for bpe_train.c, and for bpe_state.c, which saves it. */
 #ifndef TK_BPE_TRAINER_H
 #define TK_BPE_TRAINER_H
 #include "train/bpe_train.h"

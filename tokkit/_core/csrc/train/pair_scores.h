@@ -1,4 +1,4 @@
-/* The scores of pairs of tokens that wordpiece_train.c chooses by, and their exact comparison. */
+/* The scores of pairs of tokens that wordpiece_train.c uses, and their exact comparison. */
 #ifndef TK_PAIR_SCORES_H
 #define TK_PAIR_SCORES_H
 #include <math.h>

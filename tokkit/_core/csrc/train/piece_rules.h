@@ -1,4 +1,4 @@
-/* Whether characters may be one piece: the rules that sentencepiece's trainers cut text by. */
+/* Whether characters can form one piece: the rules of sentencepiece's trainers. */
 #ifndef TK_PIECE_RULES_H
 #define TK_PIECE_RULES_H
 #include "train/word_counts.h"

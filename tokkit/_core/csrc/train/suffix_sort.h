@@ -1,4 +1,4 @@
-/* Sorting the suffixes of texts over a small alphabet, as deep as a piece can be long. */
+/* Sorting the suffixes of texts over a small alphabet, up to the maximum length of a piece. */
 #ifndef TK_SUFFIX_SORT_H
 #define TK_SUFFIX_SORT_H
 #include "train/big_blocks.h"

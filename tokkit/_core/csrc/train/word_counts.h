@@ -1,4 +1,4 @@
-/* Counting the distinct pretokens of documents: what vocabularies are trained from. */
+/* Counting the distinct pretokens of documents: the input of vocabulary training. */
 #ifndef TK_WORD_COUNTS_H
 #define TK_WORD_COUNTS_H
 #include "split/scan.h"
