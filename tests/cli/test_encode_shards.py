@@ -29,3 +29,18 @@ def test_shards_are_encoded_once_and_read_by_tokens(tokenizer: str, tmp_path: Pa
     wrong = run(*call[:3], "wrong", *call[4:-4], "--eos", "<|none|>")
     assert wrong.exit_code == 1
     assert "Traceback" not in wrong.stderr
+
+
+def test_options_of_packed_rows_are_asked_for_by_their_flags(tokenizer: str, tmp_path: Path, run) -> None:
+    (tmp_path / "a.txt").write_text("low lower\n")
+    call = ("encode-shards", "a.txt", "-o", "ids", "--tokenizer", tokenizer)
+    for more, message in (
+        (("--pad", "3"), "--seq-len and --pad are for packed rows; add --pack"),
+        (("--seq-len", "8"), "--seq-len and --pad are for packed rows; add --pack"),
+        (("--pack", "best-fit"), "add --seq-len"),
+        (("--pack", "best-fit", "--seq-len", "8"), "add --pad or --eos"),
+    ):
+        wrong = run(*call, *more)
+        assert wrong.exit_code == 2
+        assert message in wrong.stderr
+    assert not (tmp_path / "ids").exists()

@@ -80,6 +80,12 @@ def command(
     from tokkit.formats.files import refuse_inputs
     from tokkit.progress import Progress
 
+    if chosen["pack"] is None and (chosen["seq_len"] is not None or chosen["pad"] is not None):
+        raise click.UsageError("--seq-len and --pad are for packed rows; add --pack")
+    if chosen["pack"] is not None and chosen["seq_len"] is None:
+        raise click.UsageError("--pack needs the number of ids in a row; add --seq-len")
+    if chosen["pack"] is not None and chosen["pad"] is None and chosen["eos"] is None:
+        raise click.UsageError("--pack needs a token that fills the rows; add --pad or --eos")
     refuse_inputs([output], given())
     tok = load(tokenizer, pattern)
     for name in ("eos", "bos", "pad"):

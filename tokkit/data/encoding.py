@@ -17,7 +17,7 @@ from tokkit.data.documents import DocumentEncoder
 from tokkit.data.rearranging import Rearranged
 from tokkit.data.writers import WRITERS, Chunk, Writer
 from tokkit.definition import is_text
-from tokkit.errors import OptionError
+from tokkit.errors import OptionError, VocabError
 from tokkit.formats import temporary_files
 
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def encode_shards(
     width = _dtype_of(tokenizer, dtype, format)
     first, last = _id_of(tokenizer, "bos", bos), _id_of(tokenizer, "eos", eos)
     padding = last if pad is None else _id_of(tokenizer, "pad", pad)
+    if pad is not None and pack is None:
+        raise OptionError("pad fills packed rows; give pack='sequential' or 'best-fit' too")
     _check_packing(pack, seq_len, padding, format)
     if shuffle is not None and (isinstance(shuffle, bool) or not isinstance(shuffle, int) or shuffle < 0):
         raise OptionError(f"shuffle is {shuffle!r}; it must be a seed, an int of at least 0, or None")
@@ -190,6 +192,8 @@ def _id_of(tokenizer: Tokenizer, name: str, token: int | str | None) -> int | No
         if not is_text(token):
             raise OptionError(f"{name} is {token!r}; it contains a lone surrogate, which UTF-8 cannot encode")
         id_ = tokenizer.special_tokens.get(token)
+        if id_ is None and token not in tokenizer.vocab:
+            raise VocabError(f"{name} is {token!r}, which is neither a special token nor in the vocabulary")
         return int(tokenizer.vocab[token]) if id_ is None else id_
     if isinstance(token, bool) or not 0 <= token < tokenizer.n_ids:
         raise OptionError(f"{name} is {token!r}; it must be a token, or an id below {tokenizer.n_ids:,}")

@@ -73,7 +73,8 @@ class Tokens:
         return Tokens, (self.folder,)
 
     def __repr__(self) -> str:
-        return f"Tokens({self.folder!r}: {len(self):,} ids in {len(self.shards)} shards)"
+        n = len(self.shards)
+        return f"Tokens({self.folder!r}: {len(self):,} ids in {n} shard{'' if n == 1 else 's'})"
 
     def __getitem__(self, place: int | slice) -> Any:
         """Return an id, or the ids of a slice: a view if they are in one shard, else a copy."""
