@@ -118,6 +118,8 @@ class Corpus:
             raise OptionError(f"input_errors is {errors!r}; it must be one of {', '.join(INPUT_ERRORS)}")
         self.unit, self.field, self.errors = unit, field, errors
         self._tables = tables
+        self.block_bytes: int | None = None
+        """Approximate bytes of a block; None is BLOCK_BYTES."""
         self.done = 0
         """Bytes of the files read so far."""
         self.total = 0
@@ -161,7 +163,7 @@ class Corpus:
                 return
 
             def chunks() -> Iterator[bytes]:
-                while chunk := read_block(stream, name):
+                while chunk := read_block(stream, name, self._block):
                     self.done = before + position()
                     yield chunk
 
@@ -169,7 +171,7 @@ class Corpus:
                 for texts, ends in json_lines.texts_of(chunks(), name, self.field, self.errors, self._utf8):
                     yield Block(texts, "item", name, 0, ends.tobytes())
             else:
-                for data, offset in _cut(chunks(), self.unit):
+                for data, offset in _cut(chunks(), self.unit, self._block):
                     yield Block(data, self.unit, name, offset)
 
     def _items(self, texts: Iterable[tuple[int, object]], name: str, place: str) -> Iterator[Block]:
@@ -180,11 +182,15 @@ class Corpus:
             utf8 = self._utf8(text, f"{name}{place} {number}")
             parts.append(utf8)
             size += len(utf8) + 8  # an empty text takes memory too
-            if size >= BLOCK_BYTES:
+            if size >= self._block:
                 yield _packed(parts, name)
                 parts, size = [], 0
         if parts:
             yield _packed(parts, name)
+
+    @property
+    def _block(self) -> int:
+        return self.block_bytes or BLOCK_BYTES
 
     def _utf8(self, text: object, name: str) -> bytes:
         try:
@@ -216,10 +222,10 @@ def documents(
         yield from block.documents(errors)
 
 
-def read_block(stream: BinaryIO, name: str) -> bytes:
-    """Return the next bytes of a file, none at its end; CorpusError if it cannot be read."""
+def read_block(stream: BinaryIO, name: str, n: int | None = None) -> bytes:
+    """Return up to `n` (or BLOCK_BYTES) next bytes of a file, none at its end; CorpusError if it cannot be read."""
     with read_errors(name):
-        return stream.read(BLOCK_BYTES)
+        return stream.read(n or BLOCK_BYTES)
 
 
 @contextlib.contextmanager
@@ -235,11 +241,11 @@ def read_errors(name: str) -> Iterator[None]:
         raise CorpusError(f"{name} cannot be read: {error}") from None
 
 
-def _cut(chunks: Iterable[bytes], unit: str) -> Iterator[tuple[bytes, int]]:
-    """Join chunks to blocks of whole documents, without a byte-order mark; yield (offset, block)."""
+def _cut(chunks: Iterable[bytes], unit: str, block: int) -> Iterator[tuple[bytes, int]]:
+    """Join chunks to blocks of whole documents, without a byte-order mark; yield each with its offset."""
     parts: list[bytes] = []
     size = offset = 0
-    enough = sys.maxsize if unit == "file" else BLOCK_BYTES
+    enough = sys.maxsize if unit == "file" else block
     for chunk in chunks:
         parts.append(chunk)
         size += len(chunk)
@@ -251,7 +257,7 @@ def _cut(chunks: Iterable[bytes], unit: str) -> Iterator[tuple[bytes, int]]:
         offset += len(data)
         parts, size = rest, size - len(data)
         # A document longer than a block is searched again only when its size has doubled, so the time is linear.
-        enough = BLOCK_BYTES if data else 2 * size
+        enough = block if data else 2 * size
     if size:
         yield _without_mark(b"".join(parts), offset)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokkit.corpus import paths
+from tokkit.corpus import paths, readers
 from tokkit.corpus.encode_file import AHEAD
 from tokkit.corpus.readers import Block, Corpus
 from tokkit.corpus.turns import Turns
@@ -20,14 +20,18 @@ if TYPE_CHECKING:
     from tokkit.data.rearranging import Rearranged
     from tokkit.data.writers import Writer
 
-LARGE_BYTES = 4 * CHARACTERS_A_THREAD
+MAX_BLOCKS = 4
+"""Maximum size of a block of a large shard, in BLOCK_BYTES. Reading, encoding and writing evict one another's data from
+the caches, and do so less often with larger blocks (bench_shards). A smaller shard has BLOCKS_A_THREAD per thread."""
+BLOCKS_A_THREAD = 8
+LARGE_BYTES = 16 * CHARACTERS_A_THREAD
 """A document of at least this size in bytes is encoded by all threads, one document at a time."""
 
 
 class DocumentEncoder:
     """Encodes the documents of one file, with ids around each, and counts them.
 
-    Threads take blocks of a megabyte in turn and write their ids in order; a thread waits only while another one reads
+    Threads take blocks of 1 to 4 MiB in turn and write their ids in order; a thread waits only while another one reads
     or writes (bench_shards). A text file that is one document is read in parts, if the tokenizer allows cuts.
     """
 
@@ -75,6 +79,8 @@ class DocumentEncoder:
                     return
 
         size = self._corpus.total
+        share = size // (BLOCKS_A_THREAD * self._threads)
+        self._corpus.block_bytes = max(min(share, MAX_BLOCKS * readers.BLOCK_BYTES), readers.BLOCK_BYTES)
         threads = min(self._threads, 1 + size // CHARACTERS_A_THREAD) if size else self._threads
         # Components in Python are called by one thread at a time: they may not be thread-safe, and would not be faster.
         run_threads(work, threads if self._engine.runs_in_core(self._special) else 1, turns.stop)
