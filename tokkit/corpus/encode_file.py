@@ -150,7 +150,7 @@ class FileEncoder:
     ) -> int:
         """Write the ids of a file; return its bytes of text. `tick` is called with the bytes of the file read so far.
 
-        "-" is standard input; .gz, .bz2 and .xz are decompressed. SameFileError if the writer would replace it.
+        "-" is standard input; .gz, .bz2, .xz and .zst are decompressed. SameFileError if the writer would replace it.
         With `drops_mark`, a byte-order mark at the start of the file is left out; else it is part of the text.
         """
         name = paths.input_name(path)
