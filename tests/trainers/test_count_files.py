@@ -268,7 +268,7 @@ def test_blocks_out_of_order_are_found_though_their_checksums_are_right(tmp_path
 
     header = counts_file.Header({"words": "of a pattern", "pattern": "x"}, "line")
     count_merge.write(str(tmp_path / "x.counts"), header, Reversed())
-    with pytest.raises(FormatError, match="not in order"):
+    with pytest.raises(FormatError, match="not sorted"):
         merge_counts(tmp_path / "x.counts", tmp_path / "y.counts")
     assert os.listdir(tmp_path) == ["x.counts"]
 
