@@ -12,12 +12,12 @@ from tokkit.data.tokens import Tokens
 from tokkit.errors import OptionError
 
 try:
-    from torch.utils.data import IterableDataset  # type: ignore[import-not-found, unused-ignore]  # optional
+    from torch.utils.data import IterableDataset  # optional
 except ImportError:
     IterableDataset = object
 
 
-class TorchTokens(IterableDataset):  # type: ignore[misc, unused-ignore]  # without torch it is an object
+class TorchTokens(IterableDataset):  # type: ignore[misc]  # Any; without torch it is an object
     """The batches of `Tokens.batches` as dicts of int64 tensors, "input_ids" and, with `segments`, "segment_ids".
 
     Give it to a DataLoader with `batch_size=None`: `DataLoader(TorchTokens(…), batch_size=None, num_workers=4)`. The
@@ -44,7 +44,7 @@ class TorchTokens(IterableDataset):  # type: ignore[misc, unused-ignore]  # with
     ) -> None:
         if IterableDataset is object:
             raise OptionError("torch is not installed; iterate over Tokens.batches, which are numpy arrays")
-        from torch import distributed  # type: ignore[import-not-found, unused-ignore]  # optional
+        from torch import distributed  # optional
 
         together = distributed.is_available() and distributed.is_initialized()
         self.batches = TokenBatches(
@@ -69,7 +69,7 @@ class TorchTokens(IterableDataset):  # type: ignore[misc, unused-ignore]  # with
         return self.batches.state_after(n_batches)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        import torch  # type: ignore[import-not-found, unused-ignore]  # optional
+        import torch  # optional
         from torch.utils.data import get_worker_info
 
         worker = get_worker_info()

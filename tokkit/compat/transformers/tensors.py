@@ -57,7 +57,7 @@ def _size(value: Any) -> int:
 
 def _torch() -> Any:
     try:
-        import torch  # type: ignore[import-not-found, unused-ignore]  # optional
+        import torch  # optional
     except ImportError:
         raise ImportError(
             'return_tensors="pt" needs torch, which is not installed; "np" gives numpy\'s arrays'
