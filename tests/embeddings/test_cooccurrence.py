@@ -187,5 +187,5 @@ def test_the_core_refuses_arrays_that_do_not_fit() -> None:
         rows.fill(0, np.empty(2, np.int32), np.empty(2), np.empty(3, np.int64))
     with pytest.raises(ValueError, match="no such row"):
         rows.fill(3, np.empty(3, np.int32), np.empty(3), np.empty(3, np.int64))
-    with pytest.raises(ValueError, match="do not match"):
+    with pytest.raises(ValueError, match="do not fit"):
         MergedRows(2, [(np.array([0, 1, 2]), np.array([0], np.int32), np.ones(1))])

@@ -255,7 +255,7 @@ def test_special_tokens_are_found_and_left_out_as_everywhere(tmp_path: Path) -> 
         ({"vocab_size": 1}, "at least 2"),
         ({"pattern": None}, "pattern is None"),
         ({"limit_alphabet": -1}, "at least 0"),
-        ({"level": "bytes"}, "not an option of the model hybrid, but of char"),
+        ({"level": "bytes"}, "not an option of the model hybrid; only of char"),
     ],
 )
 def test_an_option_that_cannot_work_is_an_error_that_says_why(options: dict[str, Any], message: str) -> None:

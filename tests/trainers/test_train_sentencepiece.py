@@ -298,10 +298,10 @@ def test_invalid_utf8_is_named_by_its_place_or_read_over(tmp_path: Path) -> None
         ({"byte_fallback": 1}, "byte_fallback is 1; it must be True or False"),
         ({"user_defined_symbols": "ab"}, "must be a list of str"),
         ({"user_defined_symbols": ["a", ""]}, "is empty"),
-        ({"user_defined_symbols": ["<unk>"]}, "'<unk>' is there twice"),
-        ({"user_defined_symbols": ["x"], "control_symbols": ["x"]}, "'x' is there twice"),
+        ({"user_defined_symbols": ["<unk>"]}, "'<unk>' is given twice"),
+        ({"user_defined_symbols": ["x"], "control_symbols": ["x"]}, "'x' is given twice"),
         ({"unk_id": -1}, "unk_id is -1"),
-        ({"bos_id": 0}, "bos_id is 0, which is the id of '<unk>' already"),
+        ({"bos_id": 0}, "bos_id is 0, which is already the id of '<unk>'"),
         ({"pad_id": 5000}, "the id of '<pad>' is 5000; it must be less than vocab_size"),
         ({"bos_piece": ""}, "bos_piece is empty"),
         ({"vocab_size": 3}, "vocab_size is 3; it must be at least 4"),
@@ -320,7 +320,7 @@ def test_options_that_make_no_sense_are_refused(corpus: Path, options: dict[str,
 def test_a_size_beyond_the_corpus_is_an_error_that_names_the_largest(corpus: Path, model: str) -> None:
     with pytest.raises(OptionError) as error:
         tokkit.train(corpus, model=model, vocab_size=9000)
-    largest = int(str(error.value).split("yields ")[1].split(" ")[0])
+    largest = int(str(error.value).split("yields at most ")[1].split(" ")[0])
     assert "--no-hard-vocab-limit" in str(error.value)
     assert len(tokkit.train(corpus, model=model, vocab_size=largest).vocab) == largest
     with pytest.raises(OptionError):

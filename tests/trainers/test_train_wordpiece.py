@@ -282,8 +282,8 @@ def test_words_are_counted_as_the_components_cut_them(bundled: str) -> None:
         ({"strip_accents": "yes"}, "True or False"),
         ({"explain": 1}, "function"),
         ({"max_input_chars_per_word": -1}, "max_input_chars_per_word"),
-        ({"pattern": "gpt2"}, "pattern is not an option of the model wordpiece, but of bbpe, bpe, word"),
-        ({"max_token_length": 3}, "not an option of the model wordpiece, but of bbpe"),
+        ({"pattern": "gpt2"}, "pattern is not an option of the model wordpiece; only of bbpe, bpe, word"),
+        ({"max_token_length": 3}, "not an option of the model wordpiece; only of bbpe"),
     ],
 )
 def test_an_option_that_cannot_work_is_an_error_that_says_why(options: dict[str, Any], message: str) -> None:
@@ -318,7 +318,7 @@ def test_a_corpus_too_small_for_the_size_gives_fewer_tokens_and_a_warning(caplog
     with caplog.at_level(logging.WARNING, "tokkit"):
         made = tokkit.train({"aa": 2}, model="wordpiece", vocab_size=1000)
     assert tokens_of(made) == [*SPECIAL, "a", "##a", "aa"]
-    assert "yields 8 tokens, fewer than the vocab_size of 1000" in caplog.text
+    assert "yields only 8 tokens, fewer than the vocab_size of 1000" in caplog.text
 
 
 def test_the_merges_of_bert_like_text_are_told_in_their_order(tmp_path: Path) -> None:

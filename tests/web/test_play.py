@@ -175,8 +175,8 @@ def test_one_that_does_not_load_is_an_error_beside_the_others(ask: Callable[...,
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
-        ("/api/encode?to=9", b"a", 400, "0 tokenizers are given"),
-        ("/api/encode?tokenizer=/etc/passwd", b"a", 404, "there is no tokenizer '/etc/passwd' here"),
+        ("/api/encode?to=9", b"a", 400, "0 tokenizers were given"),
+        ("/api/encode?tokenizer=/etc/passwd", b"a", 404, "there is no tokenizer '/etc/passwd'"),
         ("/api/encode?tokenizer=a&from=-1", b"a", 400, "from is '-1'"),
         ("/api/encode?tokenizer=a", b"a\xff", 400, "byte 1 of the text is not UTF-8"),
         ("/api/range?key=77", b"", 410, "not kept any more"),
