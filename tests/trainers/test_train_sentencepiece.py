@@ -320,7 +320,7 @@ def test_options_that_make_no_sense_are_refused(corpus: Path, options: dict[str,
 def test_a_size_beyond_the_corpus_is_an_error_that_names_the_largest(corpus: Path, model: str) -> None:
     with pytest.raises(OptionError) as error:
         tokkit.train(corpus, model=model, vocab_size=9000)
-    largest = int(str(error.value).split("yields at most ")[1].split(" ")[0])
+    largest = int(str(error.value).split("yields at most ")[1].split(":")[0])
     assert "--no-hard-vocab-limit" in str(error.value)
     assert len(tokkit.train(corpus, model=model, vocab_size=largest).vocab) == largest
     with pytest.raises(OptionError):
