@@ -124,7 +124,7 @@ def test_a_mark_of_a_space_has_no_text_where_its_span_is_the_next_tokens() -> No
 def test_too_much_is_refused(tok: tokkit.Tokenizer) -> None:
     with pytest.raises(OptionError, match="has 8388609 bytes; a page holds 8388608"):
         view.html(tok, b"a" * (MAX_BYTES + 1))
-    with pytest.raises(OptionError, match="0 tokenizers are given"):
+    with pytest.raises(OptionError, match="0 tokenizers were given"):
         view.html({}, "a")
     with pytest.raises(OptionError, match="9 tokenizers are given"):
         view.html({str(i): tok for i in range(9)}, "a")
