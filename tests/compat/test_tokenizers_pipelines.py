@@ -374,7 +374,7 @@ def test_a_sentencepiece_model_is_read_and_one_of_another_type_is_refused(tmp_pa
     tok = tokkit.load(tmp_path / "unigram.model")
     for text in ("low  lower the", "naïve 東京", "wide 12"):
         assert made.encode(text).ids == tok.encode(text)
-    with pytest.raises(OptionError, match="of the type bpe; it must be unigram"):
+    with pytest.raises(OptionError, match="has the type bpe; it must be unigram"):
         face.SentencePieceUnigramTokenizer.from_spm(str(tmp_path / "sp-bpe.model"))
 
 
