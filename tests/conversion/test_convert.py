@@ -132,7 +132,7 @@ def test_the_source_is_never_replaced_and_existing_files_only_when_told(tmp_path
 
 @pytest.mark.parametrize(
     ("special", "reason"),
-    [({"<x>": 700}, "have the first ids, 0 to 0, and '<x>' has the id 700"), ({"<x>": 0, "<y>": 1}, None)],
+    [({"<x>": 700}, "have the first ids, 0 to 0; '<x>' has the id 700"), ({"<x>": 0, "<y>": 1}, None)],
 )
 def test_special_tokens_of_a_tekken_json_have_the_first_ids(
     special: dict[str, int], reason: str | None, tmp_path: Path
