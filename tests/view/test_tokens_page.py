@@ -126,7 +126,7 @@ def test_too_much_is_refused(tok: tokkit.Tokenizer) -> None:
         view.html(tok, b"a" * (MAX_BYTES + 1))
     with pytest.raises(OptionError, match="0 tokenizers were given"):
         view.html({}, "a")
-    with pytest.raises(OptionError, match="9 tokenizers are given"):
+    with pytest.raises(OptionError, match="9 tokenizers were given"):
         view.html({str(i): tok for i in range(9)}, "a")
 
 
