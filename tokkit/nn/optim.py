@@ -1,4 +1,4 @@
-"""Optimizers: AdamW and SGD over all weights as one array, clipping, schedules, and averages of weights.
+"""Optimizers: AdamW and SGD over all weights as one array, gradient clipping, a schedule, and weight averages (EMA).
 
 Every step changes `Parameters` in place. Results have the same bits for any number of threads.
 """
@@ -20,19 +20,19 @@ from tokkit.nn.grad.parameters import Parameters
 __all__ = ["MAX_BAD_STEPS", "SGD", "AdamW", "StepReport", "WarmupCosine", "WeightAverage"]
 
 MAX_BAD_STEPS = 3
-"""Steps in a row whose gradients may have a number that is not finite; then a step is an error."""
+"""`step` raises TrainingError at this number of consecutive steps with non-finite gradients."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepReport:
-    """What a step found: the norm of all gradients before clipping, and whether the weights were left alone."""
+    """The result of a step: the norm of all gradients before clipping, and whether the step was skipped."""
 
     norm: float
     skipped: bool
 
 
 class _Optimizer(ABC):
-    """What optimizers share: the norm of gradients, clipping, and steps that are skipped."""
+    """The base class of optimizers: the norm of gradients, clipping, and skipped steps."""
 
     def __init__(self, parameters: Parameters, *, lr: float, weight_decay: float, max_norm: float | None) -> None:
         self.parameters = parameters
@@ -40,16 +40,16 @@ class _Optimizer(ABC):
         self.weight_decay = as_float("weight_decay", weight_decay, minimum=0)
         self.max_norm = None if max_norm is None else as_float("max_norm", max_norm, greater_than=0)
         self.steps = 0
-        """Steps that were done, without those that were skipped."""
+        """The number of steps, without skipped ones."""
         self.skipped = 0
-        """Steps that were skipped, in all."""
+        """The total number of skipped steps."""
         self._bad = 0
 
     def step(self, lr: float | None = None) -> StepReport:
-        """Change the weights by their gradients, with `lr` in place of the optimizer's own, and set these to 0.
+        """Update the weights with their gradients, then set the gradients to 0; `lr` replaces the optimizer's `lr`.
 
-        Gradients whose norm is above `max_norm` are divided so that it is that. A step with a number that is not finite
-        is skipped and counted; the third in a row raises TrainingError, which names a weight.
+        If the norm of the gradients is above `max_norm`, they are scaled down to this norm. A step with non-finite
+        gradients is skipped and counted; the third in a row raises TrainingError, which names a weight.
         """
         p = self.parameters
         norm = math.sqrt(core.sum_of_squares(p.grad, threads=current_threads()))
@@ -69,7 +69,7 @@ class _Optimizer(ABC):
             self._bad = 0
             self.steps += 1
             by = 1.0 if self.max_norm is None or norm <= self.max_norm else self.max_norm / norm
-            # Norms and biases, which come after the matrices, are not decayed.
+            # Norms and biases, which come after the matrices, have no weight decay.
             for part, decay in ((slice(p.n_matrices), self.weight_decay), (slice(p.n_matrices, None), 0.0)):
                 self._change(part, rate, decay, by)
         p.grad.fill(0)
@@ -77,14 +77,14 @@ class _Optimizer(ABC):
 
     @abstractmethod
     def _change(self, part: slice, lr: float, decay: float, by: float) -> None:
-        """Do a step on the numbers of a part."""
+        """Update the weights in the slice `part`; their gradients are multiplied by `by`."""
 
     @abstractmethod
     def state(self) -> dict[str, Floats]:
-        """Return name → array of what the optimizer keeps: the arrays themselves. `load_state` copies such arrays."""
+        """Return name → array of the optimizer state, without a copy; `load_state` copies from such arrays."""
 
     def load_state(self, state: dict[str, Floats], *, steps: int) -> None:
-        """Go on after `steps` steps that left this state; ShapeError where an array is missing or does not fit."""
+        """Continue from a state after `steps` steps; ShapeError if an array is missing or has a wrong shape."""
         for name, array in self.state().items():
             if name not in state or state[name].shape != array.shape:
                 given = "missing" if name not in state else f"of shape {state[name].shape}"
@@ -96,9 +96,9 @@ class _Optimizer(ABC):
 class AdamW(_Optimizer):
     """Adam with decoupled weight decay (Loshchilov and Hutter 2019), in one pass over all weights.
 
-    Matrices are decayed by lr · `weight_decay` a step, norms and biases are not. `betas` are those of the averages of
-    gradients and of their squares; `max_norm` is that of all gradients together, None for no limit. Settings that
-    cannot work raise OptionError.
+    Each step decays matrices by lr · `weight_decay`; norms and biases have no weight decay. `betas` are the decay rates
+    of the averages of gradients and of their squares. `max_norm` limits the norm of all gradients together; None is no
+    limit. Invalid settings raise OptionError.
 
     >>> p = Parameters({"w.weight": (1, 2)})
     >>> p.data[:], p.grad[:] = 1, [3, -4]
@@ -132,9 +132,9 @@ class AdamW(_Optimizer):
 
 
 class SGD(_Optimizer):
-    """Gradient descent, with momentum unless it is 0: v = momentum v + g, p = p - lr v, as torch has it.
+    """Gradient descent, with momentum unless it is 0: v = momentum v + g, p = p - lr v, as in torch.
 
-    `weight_decay` · p is added to the gradients of matrices. `max_norm` is as of `AdamW`.
+    `weight_decay` · p is added to the gradients of matrices. `max_norm` is as in `AdamW`.
     """
 
     def __init__(
@@ -155,12 +155,12 @@ class SGD(_Optimizer):
         )  # fmt: skip
 
     def state(self) -> dict[str, Floats]:
-        """Return the sums of gradients ("sums"), or nothing without momentum."""
+        """Return the momentum buffer ("sums"), or an empty dict without momentum."""
         return {} if self._sums is None else {"sums": self._sums}
 
 
 class WarmupCosine:
-    """The learning rate of a step, counted from 0: a rise over `warmup` steps, then half a cosine down to `floor` · lr.
+    """The learning rate by step, from step 0: linear warmup over `warmup` steps, then cosine decay to `floor` · lr.
 
     >>> rate = WarmupCosine(lr=1.0, steps=10, warmup=2, floor=0.1)
     >>> [round(rate(step), 2) for step in (0, 1, 2, 6, 9, 50)]
@@ -182,8 +182,8 @@ class WarmupCosine:
 class WeightAverage:
     """A running average of weights (EMA): after each step, average · decay + weights · (1 - decay).
 
-    `decay` is less in the first steps, (1 + n) / (10 + n) in the n-th, so that what a model begins with is soon
-    forgotten.
+    In the first steps the decay is smaller, (1 + n) / (10 + n) in step n, so that the initial weights soon have little
+    effect on the average.
     """
 
     def __init__(self, parameters: Parameters, decay: float = 0.999) -> None:
@@ -191,10 +191,10 @@ class WeightAverage:
         if self.decay >= 1:
             raise OptionError(f"decay is {decay!r}; it must be below 1")
         self.data = parameters.data.copy()
-        """The average, as `Parameters.data` has the weights."""
+        """The averaged weights, with the layout of `Parameters.data`."""
 
     def update(self) -> None:
-        """Take the weights of now into the average."""
+        """Update the average with the current weights."""
         self.steps += 1
         decay = min(self.decay, (1 + self.steps) / (10 + self.steps))
         core.average_step(self.data, self.parameters.data, decay, threads=current_threads())

@@ -1,8 +1,8 @@
-"""Learning: models whose layers know their backward, from token ids to a loss and the gradients of all weights.
+"""Training: models with a forward and a backward pass, from token ids to a loss and the gradients of all weights.
 
-`CausalLM`, `MaskedLM`, `TextClassifier` and `SentencePairs` make the loss of a batch and its gradients;
-`tokkit.nn.optim` turns these into steps. Begin with `causal_lm.py`, then `layers.py`, `tape.py` and `encoder.py`;
-`BatchNorm` is a layer for models of your own.
+`CausalLM`, `MaskedLM`, `TextClassifier` and `SentencePairs` compute the loss of a batch and its gradients; the
+optimizers of `tokkit.nn.optim` update the weights. To read the code, begin with `causal_lm.py`, then `layers.py`,
+`tape.py` and `encoder.py`. `BatchNorm` is a layer for your own models.
 """
 
 from tokkit.nn.grad.batch_norm import BatchNorm

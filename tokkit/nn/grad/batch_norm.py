@@ -1,4 +1,4 @@
-"""`BatchNorm`: batch norm that learns, with running statistics for evaluation."""
+"""`BatchNorm`: trainable batch norm, with running statistics for evaluation."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tokkit.nn.norms import BatchNormState
 
 
 class BatchNorm:
-    """Each column by its mean and variance over all rows, times a weight, plus a bias: the layer of a tape.
+    """Normalizes each column by its mean and variance over all rows, then multiplies by a weight and adds a bias.
 
-    Where a tape records, these are the batch's (variance divided by n), and `state` moves towards them by `momentum`
-    (variance divided by n - 1), as torch.nn.BatchNorm1d has it; with `momentum` None the state is the mean of all
-    batches, of which `batches` have been. Elsewhere, and with `training` set to False, they are the state's, which then
-    stays. Weights are NAME.weight and NAME.bias (dim). Statistics are float32 sums of rows in chunks, each in order:
-    the same bits for any number of threads.
+    If the tape records, the mean and variance are those of the batch (variance divided by n), and `state` is updated
+    with `momentum` (variance divided by n - 1), as in torch.nn.BatchNorm1d; with `momentum` None, `state` is the mean
+    over all batches so far, and `batches` counts them. If the tape does not record, or `training` is False, the mean
+    and variance are those of `state`, which does not change. Weights are NAME.weight and NAME.bias (dim). Statistics
+    are float32 sums over chunks of rows, added in order: results have the same bits for any number of threads.
 
     Source: Ioffe and Szegedy 2015, Batch Normalization, algorithms 1 and 2.
 
@@ -49,7 +49,7 @@ class BatchNorm:
         self.training = True
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return the norm of rows (n, dim); backward needs x. ShapeError unless a batch has two rows."""
+        """Return the normalized rows (n, dim); backward needs x. ShapeError if a training batch has one row or none."""
         n, dim, of_batch = len(x), len(self.weight), self.training and tape.recording
         if x.shape != (n, dim):
             raise ShapeError(f"x has shape {x.shape}; it must be (n, {dim})")
@@ -70,7 +70,7 @@ class BatchNorm:
 
         def back(dy: Floats) -> Floats:
             dx, weight_grad, bias_grad = tape.empty(n, dim), self.weight_grad, self.bias_grad
-            if weight_grad is None or bias_grad is None:  # frozen: the sums go nowhere
+            if weight_grad is None or bias_grad is None:  # frozen: the sums are discarded
                 weight_grad, bias_grad = np.zeros_like(self.weight), np.zeros_like(self.bias)
             core.batch_norm_back(
                 dy, kept(), self.weight, mean, variance, dx, weight_grad, bias_grad, eps=self.eps, of_batch=of_batch,

@@ -1,4 +1,4 @@
-"""`CausalLM`: a language model that learns, Llama- or GPT-2-shaped: ids → loss and gradients."""
+"""`CausalLM`: training of language models with the architecture of Llama or GPT-2: ids → loss and gradients."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ from tokkit.nn.grad.tape import Tape, is_bf16
 class CausalLM:
     """A decoder that predicts the next token, its weights and their gradients (`parameters`).
 
-    `config` is that of a `TextDecoder`, with norms that come first, and a rope or a learned table of positions.
-    Windows, experts, caps and norms of heads are not learnt, and raise OptionError. `weights` are copied; without them
-    matrices are drawn from a normal distribution of deviation 0.02, those that end a part divided by √(2 n_layers), as
-    in GPT-2. `parameters`, some of them frozen or with adapters, are taken as they are in place of `weights`.
+    `config` is that of a `TextDecoder` with pre-norm layers, and with RoPE or a trained table of positions. Training
+    does not support windows, experts, caps and norms of heads: they raise OptionError. `weights` are copied. Without
+    `weights`, matrices are drawn from a normal distribution with standard deviation 0.02, and the output matrices of
+    attention and feed-forward (o and down) are divided by √(2 n_layers), as in GPT-2. To train with frozen weights or
+    adapters, pass `parameters` in place of `weights`; they are not copied.
 
-    `dropout` is the share of embeddings and of what each part adds that drops out, `attention_dropout` that of the
-    weights of attention. With `precision` "bf16" numbers are rounded to bfloat16 before they are multiplied, and what
-    backward reads of the layers is kept as bfloat16; weights, sums and gradients stay float32.
+    `dropout` is the probability of dropout on the embeddings and on the outputs of attention and feed-forward;
+    `attention_dropout` is that on the attention weights. With `precision` "bf16", numbers are rounded to bfloat16
+    before they are multiplied, and activations that are saved for backward with `Tape.keep` are stored as bfloat16;
+    weights, sums and gradients are float32.
 
-    Memory is O(tokens): backward computes the weights of attention again, and logits are in memory in blocks of rows.
+    Memory is O(tokens): backward computes the attention weights again, and logits are computed in blocks of rows.
     Gradients have the same bits for any number of threads.
 
     >>> from tokkit.nn import TransformerConfig
@@ -83,20 +85,21 @@ class CausalLM:
     ) -> float:
         """Return the mean loss of ids (B, T), and add its gradients times `share` to those of the parameters.
 
-        Without `targets` each token predicts the next one of its row, and the last predicts nothing; with them (B, T),
-        those below 0 are not learnt. `share` is 1 / n where n batches make one step. `seed` is that of dropout.
+        Without `targets`, the target of each token is the next token of its row, and the last token has none. With
+        `targets` (B, T), those below 0 are ignored in the loss. `share` is 1 / n if one step accumulates the gradients
+        of n batches. `seed` is the seed of dropout.
         """
         inputs, wanted = self._inputs(ids, targets)
         seed_dropouts(self._dropouts, seed)
         self._tape.clear()
         hidden = self._hidden(inputs, self._tape)
         loss, grad = loss_of_rows(self._head, hidden, wanted, self._tape, share)
-        del hidden  # its memory is used again as soon as backward is through with it
+        del hidden  # its memory can be used again as soon as backward does not need it any more
         self._tape.backward(grad)
         return loss
 
     def loss(self, ids: ArrayLike, targets: ArrayLike | None = None) -> float:
-        """Return the mean loss of ids (B, T), without gradients and dropout."""
+        """Return the mean loss of ids (B, T), without gradients and without dropout."""
         inputs, wanted = self._inputs(ids, targets)
         tape = Tape(recording=False, bf16=self._bf16)
         return loss_of_rows(self._head, self._hidden(inputs, tape), wanted, tape, None)[0]
@@ -155,7 +158,7 @@ def _check(config: DecoderConfig) -> None:
 
 
 def weight_shapes(config: DecoderConfig, weights: Mapping[str, Floats] | None) -> Shapes:
-    """Return name → shape of all weights, with the biases that `weights` have."""
+    """Return name → shape of all weights, including the biases in `weights`."""
     made = dict(config.shapes())
     for name, shape in list(made.items()):
         bias = name.removesuffix("weight") + "bias"

@@ -1,4 +1,4 @@
-"""The layers of BERT and its relatives, which learn: packed sequences → hidden states, and back."""
+"""Trainable layers of BERT-like encoders: packed sequences → hidden states, and the backward pass."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderConfig:
-    """An encoder that learns: its layers, and the sizes of its tables.
+    """The configuration of an encoder to train: its layers, and the sizes of its tables.
 
-    `layers` are those of a `TextEncoder`: norms after each sum, biases, all tokens see one another; a table of relative
-    positions is not learnt, and raises OptionError. `types` 0 is no table of types. `position_offset` and
-    `padding_idx` are as of `TextEncoder`.
+    `layers` are as in `TextEncoder`: post-norm, with biases, and attention in both directions. Training does not
+    support a table of relative positions: it raises OptionError. With `types` 0 there is no table of token types.
+    `position_offset` and `padding_idx` are as in `TextEncoder`.
 
     >>> config = EncoderConfig(layers=TransformerConfig(dim=8, n_heads=2), vocab_size=9, positions=5)
     >>> config.shapes()["embeddings.word.weight"], config.max_length
@@ -55,24 +55,24 @@ class EncoderConfig:
         return self.positions - self.position_offset
 
     def shapes(self) -> Shapes:
-        """Return name → shape of all weights of the encoder, without a head."""
+        """Return name → shape of all weights of the encoder, without those of a head."""
         tables = embedding_shapes(self.layers, vocab_size=self.vocab_size, positions=self.positions, types=self.types)
         return {f"embeddings.{name}": shape for name, shape in tables.items()} | self.layers.shapes()
 
 
 @dataclass(frozen=True, slots=True)
 class PackedTexts:
-    """Texts one after another, the shortest first, so that equal lengths are neighbours; ids and types (total)."""
+    """Concatenated texts, sorted by length, shortest first: equal lengths are adjacent. Ids and types are (total)."""
 
     ids: Ids
     starts: Ids
     type_ids: Ids | None
     order: Ids
-    """The number that each text had where it came from."""
+    """The index that each text had before sorting."""
 
     @classmethod
     def of(cls, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> PackedTexts:
-        """Return packed texts by their lengths; ShapeError if ids and starts do not fit, or a text has no token."""
+        """Return texts sorted by length; ShapeError if ids and starts do not match, or if a text has no token."""
         flat, where, types = checked_packed(ids, starts, type_ids)
         lengths = np.diff(where)
         if not len(lengths) or not lengths.min():
@@ -83,7 +83,7 @@ class PackedTexts:
         return cls(flat[rows], new, None if types is None else types[rows], order)
 
     def runs(self) -> list[tuple[int, int, int]]:
-        """Return (first row, last row + 1, tokens of each text) of neighbours that have equal lengths."""
+        """Return (first row, last row + 1, tokens of each text) for each group of adjacent texts of equal length."""
         lengths = np.diff(self.starts)
         ends = np.flatnonzero(np.diff(lengths, append=-1)) + 1
         firsts = np.concatenate([[0], ends[:-1]])
@@ -91,7 +91,7 @@ class PackedTexts:
 
 
 class PackedAttention:
-    """Attention of packed texts in both directions: a text's tokens see one another, and nothing of another text."""
+    """Bidirectional attention over packed texts: each token attends to all tokens of the same text."""
 
     def __init__(
         self, weights: Parameters, prefix: str, config: TransformerConfig, *, dropout: float = 0.0
@@ -107,7 +107,7 @@ class PackedAttention:
         return rows[:, :dim], rows[:, dim : 2 * dim], rows[:, 2 * dim :]
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return the attention of rows (total, dim); the caller sets `runs`. Backward makes the weights anew."""
+        """Return the attention of rows (total, dim); the caller sets `runs`. Backward recomputes attention weights."""
         rows, runs, scale = self.qkv.forward(x, tape), self.runs, self.scale
         out = tape.empty(*x.shape)
         sums, (p, seed), texts = [], self.dropout.now(tape), 0
@@ -135,7 +135,7 @@ class PackedAttention:
 
 
 class PostNorm:
-    """norm(x + parts(x)): the layers of a transformer whose norms come last."""
+    """norm(x + parts(x)): the residual block of a post-norm transformer."""
 
     def __init__(self, parts: Sequence[Layer], norm: Norm) -> None:
         self.parts, self.norm = parts, norm
@@ -163,7 +163,7 @@ class PostNorm:
 
 
 class PackedEmbedding:
-    """The norm of a token's vector, its position's and its type's."""
+    """norm(word + position + type): the embedding of each token."""
 
     def __init__(self, weights: Parameters, config: EncoderConfig) -> None:
         self.config = config
@@ -172,7 +172,7 @@ class PackedEmbedding:
         self.norm = Norm(weights, "embeddings.norm", config.layers)
 
     def forward(self, texts: PackedTexts, tape: Tape) -> Floats:
-        """Return rows (total, dim); IndexError for an id or type outside its table, ShapeError for too long a text."""
+        """Return rows (total, dim); ShapeError if a text is too long, IndexError if an id or type is out of range."""
         c = self.config
         longest = int(np.diff(texts.starts).max())
         if longest > c.max_length:
@@ -200,7 +200,7 @@ class PackedEmbedding:
 
 
 class EncoderTrunk:
-    """An encoder without a head: what models with heads are made of. `parameters` hold its weights among others."""
+    """An encoder without a head, for models that add one. `parameters` may also hold other weights."""
 
     def __init__(
         self, parameters: Parameters, config: EncoderConfig, *, dropout: float = 0.0, attention_dropout: float = 0.0
@@ -221,7 +221,7 @@ class EncoderTrunk:
         self.dropouts += [attention.dropout for attention in self._attentions]
 
     def forward(self, texts: PackedTexts, tape: Tape) -> Floats:
-        """Return hidden states (total, dim) of texts, in their order."""
+        """Return the hidden states (total, dim) of texts, in the order of `texts`."""
         runs = texts.runs()
         for attention in self._attentions:
             attention.runs = runs
@@ -232,7 +232,7 @@ class EncoderTrunk:
 
 
 def loaded(shapes: Shapes, weights: Mapping[str, Floats] | None, seed: int, frozen: Sequence[str] = ()) -> Parameters:
-    """Return parameters with these weights; those that are missing begin by the seed: matrices at random."""
+    """Return parameters with these weights; missing ones are initialized with the seed (matrices at random)."""
     made = Parameters(shapes, frozen=frozen)
     there = weights or {}
     missing = {name: shape for name, shape in shapes.items() if name not in there}

@@ -1,4 +1,4 @@
-"""Cross-entropy fused with the matrix before it: logits exist in blocks of rows, never all of them."""
+"""Cross-entropy fused with the output matrix: logits are computed in blocks of rows, never all at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tokkit.nn.grad.layers import Linear
 from tokkit.nn.grad.tape import Tape
 
 HEAD_NUMBERS = 1 << 22
-"""Logits that are in memory at a time: the matrix of all tokens and the whole vocabulary never is."""
+"""The number of logits in memory at a time; the full matrix (tokens, vocab_size) is never in memory."""
 
 
 def loss_of_rows(
@@ -19,7 +19,7 @@ def loss_of_rows(
 ) -> tuple[float, Floats]:
     """Return the mean loss of rows (n, dim), and the gradient of `hidden` unless `share` is None.
 
-    Rows whose target is below 0 have neither. Gradients of the head, times `share`, are added to its own.
+    Rows with a target below 0 are ignored. Gradients of the head, times `share`, are added to those it already has.
     """
     count = int((targets >= 0).sum())
     vocab_size, threads = len(head.weight), current_threads()

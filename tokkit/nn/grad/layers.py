@@ -1,7 +1,7 @@
-"""Layers that know their backward: linear, norm, embedding, attention, feed-forward, dropout, residual.
+"""Layers with a backward pass: linear, norm, embedding, attention, feed-forward, dropout, residual.
 
-`forward(x, tape)` takes rows (tokens, columns), returns rows, and pushes what its backward needs. Gradients of weights
-are added to what is there, so that several batches make one step.
+`forward(x, tape)` takes rows (tokens, columns), returns rows, and pushes its backward function on the tape. Gradients
+of weights are accumulated, so that one step can use several batches.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tokkit.nn.rope import Rope
 
 
 class Layer(Protocol):
-    """What a residual adds to its input."""
+    """A layer inside a residual block."""
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return what the layer makes of rows."""
+        """Return the output of the layer for these rows."""
 
 
 class Linear:
-    """y = x Wᵀ + b, for one matrix or several that follow one another; b is there if the weights have it."""
+    """y = x Wᵀ + b, for one matrix or several adjacent ones, used as one; b is optional."""
 
     def __init__(self, weights: Parameters, *names: str, bias: str | None = None) -> None:
         self.weight, self.grad = weights.joined(*(f"{name}.weight" for name in names))
@@ -42,7 +42,7 @@ class Linear:
             self.bias, self.bias_grad = weights.joined(*biases)
 
     def run(self, x: Floats, tape: Tape) -> Floats:
-        """Return y, and push nothing."""
+        """Return y; nothing is pushed on the tape."""
         y = tape.empty(len(x), len(self.weight))
         tape.matmul(x, self.weight.T, y, bias=self.bias)
         return y
@@ -54,7 +54,7 @@ class Linear:
         return dx
 
     def add_gradients(self, dy: Floats, x: Floats, tape: Tape) -> None:
-        """Add dyᵀ x to the gradient of W, and the sum of dy to that of b."""
+        """Add dyᵀ x to the gradient of W, and the sum of the rows of dy to that of b."""
         if self.grad is not None:
             tape.matmul(dy.T, x, self.grad, self.grad, sums=self.bias_grad)
         elif self.bias_grad is not None:
@@ -73,7 +73,7 @@ class Linear:
 
 
 class LoraLinear(Linear):
-    """y = x Wᵀ + b + scale (x Aᵀ) Bᵀ, for those of the matrices that have an adapter: see `lora.py`."""
+    """y = x Wᵀ + b + scale (x Aᵀ) Bᵀ; matrices without an adapter have no A and B. See `lora.py`."""
 
     def __init__(self, weights: Parameters, *names: str) -> None:
         super().__init__(weights, *names)
@@ -93,7 +93,7 @@ class LoraLinear(Linear):
         return c
 
     def run(self, x: Floats, tape: Tape) -> Floats:
-        """Return y, and push nothing."""
+        """Return y; nothing is pushed on the tape."""
         y = super().run(x, tape)
         for place, scale, a, _, b, _ in self._parts:
             inner = self._product(x, a.T, tape, scale)
@@ -109,7 +109,7 @@ class LoraLinear(Linear):
         return dx
 
     def add_gradients(self, dy: Floats, x: Floats, tape: Tape) -> None:
-        """Add what changes A and B, and W and b where they learn, to their gradients."""
+        """Add to the gradients of A and B, and to those of W and b if they are trained."""
         super().add_gradients(dy, x, tape)
         for place, scale, a, a_grad, b, b_grad in self._parts:
             if a_grad is None or b_grad is None:
@@ -121,19 +121,19 @@ class LoraLinear(Linear):
 
 
 def joined_name(names: Sequence[str]) -> str:
-    """Return the name of matrices that are one in some files: attention.qkv of attention.q, .k and .v."""
+    """Return the name that some files use for joined matrices: attention.qkv for attention.q, .k and .v."""
     return names[0].rpartition(".")[0] + "." + "".join(name.rpartition(".")[2] for name in names)
 
 
 def linear_of(weights: Parameters, *names: str) -> Linear:
-    """Return the layer of one matrix or several that follow one another, with adapters if the weights have them."""
+    """Return the layer of one matrix or several adjacent ones, with adapters if the weights have them."""
     if weights.adapters.keys() & {*names, joined_name(names)}:
         return LoraLinear(weights, *names)
     return Linear(weights, *names)
 
 
 class Norm:
-    """Layer norm, or RMS norm where `config` says so."""
+    """Layer norm or RMS norm, depending on `config.norm`."""
 
     def __init__(self, weights: Parameters, name: str, config: TransformerConfig) -> None:
         self.weight, self.weight_grad = weights.joined(f"{name}.weight")
@@ -144,15 +144,15 @@ class Norm:
             self.bias, self.bias_grad = weights.joined(f"{name}.bias")
 
     def run(self, x: Floats, tape: Tape) -> Floats:
-        """Return the norm of each row, and push nothing."""
+        """Return the norm of each row; nothing is pushed on the tape."""
         y = tape.empty(*x.shape)
         core.norm(x, y, self.weight, self.bias, eps=self.eps, centred=self.centred, threads=current_threads())
         return y
 
     def back(self, dy: Floats, x: Floats, tape: Tape, add: Floats | None = None) -> Floats:
-        """Return the gradient of x, + add."""
+        """Return the gradient of x, plus `add` if given."""
         dx, weight_grad, bias_grad = tape.empty(*x.shape), self.weight_grad, self.bias_grad
-        if weight_grad is None:  # frozen: the sums go nowhere
+        if weight_grad is None:  # frozen: the sums are discarded
             weight_grad, bias_grad = np.zeros_like(self.weight), None
         grad_core.norm_back(
             dy, x, self.weight, dx, weight_grad, bias_grad, add=add, eps=self.eps, centred=self.centred,
@@ -161,13 +161,13 @@ class Norm:
         return dx
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return the norm of each row; backward needs x, and no mean or deviation."""
+        """Return the norm of each row; backward needs only x, and computes mean and deviation again."""
         tape.push(lambda dy: self.back(dy, x, tape))
         return self.run(x, tape)
 
 
 class Embedding:
-    """Rows of the table of tokens, + those of the table of positions if the weights have one."""
+    """Rows of the token table, plus those of the position table if the weights have one."""
 
     def __init__(self, weights: Parameters) -> None:
         self.table, self.grad = weights.joined("word.weight")
@@ -197,7 +197,7 @@ class Embedding:
 
 
 class SelfAttention:
-    """Causal attention of texts of equal lengths: q, k and v of one product, turned by a rope if there is one."""
+    """Causal attention for texts of equal length: q, k and v from one matrix product, with RoPE if configured."""
 
     def __init__(
         self, weights: Parameters, prefix: str, config: TransformerConfig, *, dropout: float = 0.0
@@ -209,7 +209,7 @@ class SelfAttention:
         self.rope = None if config.rope is None else Rope(config.rope)
         self.dropout = Dropout(dropout, "attention_dropout")
         self.seq_len = 0
-        """Tokens of each text; the caller sets it."""
+        """The number of tokens of each text; the caller sets it."""
 
     def _parts(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
         q = self.config.n_heads * self.config.head_size
@@ -217,7 +217,7 @@ class SelfAttention:
         return rows[:, :q], rows[:, q : q + kv], rows[:, q + kv :]
 
     def _turn(self, rows: Floats, *, back: bool) -> None:
-        """Turn queries and keys by their positions in place, or back."""
+        """Apply RoPE to queries and keys in place; with `back`, apply the inverse rotation."""
         if self.rope is None:
             return
         c = self.config
@@ -231,7 +231,7 @@ class SelfAttention:
         )  # fmt: skip
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return the attention of rows (B seq_len, dim); backward makes the weights anew, block by block."""
+        """Return the attention of rows (B seq_len, dim); backward recomputes the attention weights block by block."""
         rows, n, causal, scale = self.qkv.forward(x, tape), self.seq_len, self.config.causal, self.scale
         p, seed = self.dropout.now(tape)
         self._turn(rows, back=False)
@@ -259,7 +259,7 @@ class SelfAttention:
 
 
 class FeedForward:
-    """down(activation(up(x))), or down(activation(gate(x)) * up(x)); backward makes what `down` reads anew."""
+    """down(activation(up(x))), or down(activation(gate(x)) * up(x)); backward recomputes the input of `down`."""
 
     def __init__(self, weights: Parameters, prefix: str, config: TransformerConfig) -> None:
         self.gated = config.activation in GATES
@@ -268,7 +268,7 @@ class FeedForward:
         self.down = linear_of(weights, f"{prefix}.down")
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return rows of the same columns."""
+        """Return rows with the same number of columns."""
         inner, columns = self.up.forward(x, tape), self.down.weight.shape[1]
         kept = tape.keep(inner)
         middle = tape.empty(len(x), columns)
@@ -281,7 +281,7 @@ class FeedForward:
         def back(dy: Floats) -> Floats:
             inner, d_middle, again = kept(), self.down.input_gradient(dy, tape), tape.empty(len(dy), columns)
             gate, up = inner[:, :columns], inner[:, columns:]
-            # Over what was read, which nothing reads any more.
+            # The gradients overwrite `inner`, which is not read again.
             if self.gated:
                 grad_core.gate_back(d_middle, gate, up, gate, up, self.activation, again, threads=current_threads())
             else:
@@ -294,7 +294,7 @@ class FeedForward:
 
 
 class Dropout:
-    """Numbers that become 0 with probability p while a model learns; `seed` says which, and which place this is."""
+    """Sets numbers to 0 with probability p in training; `seed` decides which, and each layer has a different one."""
 
     def __init__(self, p: float, name: str = "dropout") -> None:
         self.p, self.seed = as_float(name, p, minimum=0), 0
@@ -302,11 +302,11 @@ class Dropout:
             raise OptionError(f"{name} is {p}; it must be below 1")
 
     def now(self, tape: Tape) -> tuple[float, int]:
-        """Return p, 0 where nothing is learnt, and the seed."""
+        """Return p (0 if the tape does not record) and the seed."""
         return (self.p if tape.recording else 0.0), self.seed
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Change x in place, if p is above 0 and something is learnt."""
+        """Apply dropout to x in place, if p is above 0 and the tape records."""
         p, seed = self.now(tape)
         if not p:
             return x
@@ -322,7 +322,7 @@ class Dropout:
 
 
 class Residual:
-    """x + parts(norm(x)): the layers of a transformer whose norms come first."""
+    """x + parts(norm(x)): the residual block of a pre-norm transformer."""
 
     def __init__(self, norm: Norm, parts: Sequence[Layer]) -> None:
         self.norm, self.parts = norm, parts
@@ -345,7 +345,7 @@ class Residual:
 
 
 def activated(x: Floats, activation: str, tape: Tape) -> Floats:
-    """Return the activation of rows; backward goes over x, which nothing else may read."""
+    """Return the activation of rows; backward overwrites x, so no other layer may read x."""
     y = tape.empty(*x.shape)
     core.activate(x, y, activation, threads=current_threads())
 
@@ -358,7 +358,7 @@ def activated(x: Floats, activation: str, tape: Tape) -> Floats:
 
 
 def taken_rows(x: Floats, places: NDArray[np.int64], tape: Tape) -> Floats:
-    """Return some rows, each at most once; the gradient of all others is 0."""
+    """Return the rows at `places`, which must be distinct; the gradient of all other rows is 0."""
     shape, y = x.shape, tape.empty(len(places), x.shape[1])
     core.gather(x, places, y, threads=current_threads())
 
@@ -373,6 +373,6 @@ def taken_rows(x: Floats, places: NDArray[np.int64], tape: Tape) -> Floats:
 
 
 def seed_dropouts(dropouts: Sequence[Dropout], seed: int) -> None:
-    """Give each place its own numbers of a seed."""
+    """Set a different seed for each dropout layer, derived from `seed`."""
     for place, dropout in enumerate(dropouts):
         dropout.seed = (seed << 16) + place & (1 << 64) - 1

@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA): a matrix stays, and the product of two narrow ones that learn is added to it."""
+"""Low-rank adapters (LoRA): a matrix is frozen, and the product of two narrow, trained matrices is added to it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad.parameters import Parameters, Shapes
 
 TARGETS = ("q", "k", "v", "o", "gate", "up", "down")
-"""Matrices of a layer that may have an adapter: those of attention, and those of the feed-forward."""
+"""The matrices of a layer that can have an adapter: those of attention and of the feed-forward."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoraOptions:
     """Adapters of `rank` on the `targets` of each layer: W + alpha / rank · B A, for A (rank, in) and B (out, rank).
 
-    A begins at random, within ±1 / √in, and B at 0, so that a model begins as it was. Source: Hu et al. 2021, 4.1.
+    A is initialized at random within ±1 / √in, and B with 0, so that at first the model's output does not change.
+    Source: Hu et al. 2021, 4.1.
 
     >>> LoraOptions(rank=4).scale
     4.0
@@ -39,7 +40,7 @@ class LoraOptions:
 
     @property
     def scale(self) -> float:
-        """How much an adapter counts."""
+        """The factor of B A: alpha / rank."""
         return self.alpha / self.rank
 
 
@@ -52,10 +53,10 @@ def with_lora(
     seed: int,
     learnt: Collection[str] = (),
 ) -> Parameters:
-    """Return parameters of which only adapters, and the weights named in `learnt`, learn; `weights` are copied.
+    """Return parameters with adapters; only these and the weights in `learnt` are trained. `weights` are copied.
 
-    `places` are name of an adapter → the matrices, without .weight, whose rows it changes: one, or several that follow
-    one another. Its weights are named NAME.lora_A.weight and NAME.lora_B.weight.
+    `places` maps the name of each adapter to the names (without .weight) of the matrices that it is added to: one, or
+    several adjacent ones. The weights of an adapter are NAME.lora_A.weight and NAME.lora_B.weight.
 
     >>> w = {"a.q.weight": np.ones((4, 3), np.float32)}
     >>> p = with_lora({"a.q.weight": (4, 3)}, w, {"a.q": ["a.q"]}, LoraOptions(rank=2), seed=0)

@@ -1,4 +1,4 @@
-"""`MaskedLM`: an encoder that learns to fill in tokens that were replaced, as BERT does."""
+"""`MaskedLM`: training of an encoder to predict masked tokens, as in BERT."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape, is_bf16
 
 IGNORED = -100
-"""The target of a token that is not predicted."""
+"""The target of a token that the loss ignores."""
 
 
 class MaskedLM:
-    """An encoder with a head for masked tokens; both learn.
+    """An encoder with a head for masked tokens; both are trained.
 
-    The head is that of `MaskedHead`: dense, activation, norm, the table of tokens, a bias; its weights are named
-    head.dense, head.norm and head.bias, and with `tied=False` there is a matrix head.decoder. `weights` are copied;
-    what they lack begins at random, by the seed. `precision` is that of `CausalLM`.
+    The head is as in `MaskedHead`: dense, activation, norm, the token table, a bias. Its weights are named head.dense,
+    head.norm and head.bias; with `tied=False` it has its own matrix, head.decoder, instead of the token table.
+    `weights` are copied; missing ones are initialized at random with the seed. `precision` is as in `CausalLM`.
 
     >>> from tokkit.nn import TransformerConfig
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
@@ -54,7 +54,7 @@ class MaskedLM:
     def forward_backward(self, ids: ArrayLike, targets: ArrayLike, *, share: float = 1.0, seed: int = 0) -> float:
         """Return the mean loss of ids (B, T), and add its gradients times `share` to those of the parameters.
 
-        `targets` (B, T) are the tokens that were there; those below 0 are not predicted.
+        `targets` (B, T) are the original tokens; those below 0 are ignored in the loss.
         """
         seed_dropouts(self._trunk.dropouts, seed)
         tape = self._tape
@@ -64,7 +64,7 @@ class MaskedLM:
         return loss
 
     def loss(self, ids: ArrayLike, targets: ArrayLike) -> float:
-        """Return the mean loss of ids (B, T), without gradients and dropout."""
+        """Return the mean loss of ids (B, T), without gradients and without dropout."""
         return self._run(*_inputs(ids, targets), Tape(recording=False, bf16=self._bf16), None)[0]
 
     def logits(self, ids: ArrayLike) -> Floats:
@@ -80,7 +80,7 @@ class MaskedLM:
     def _run(
         self, texts: PackedTexts, targets: NDArray[np.int64], tape: Tape, share: float | None
     ) -> tuple[float, Floats]:
-        places = np.flatnonzero(targets >= 0)  # the head runs for these alone
+        places = np.flatnonzero(targets >= 0)  # the head runs only for these rows
         chosen = taken_rows(self._trunk.forward(texts, tape), places, tape)
         return loss_of_rows(self._out, self._head(chosen, tape), targets[places], tape, share)
 
@@ -100,10 +100,10 @@ def head_shapes(config: EncoderConfig, *, tied: bool = True) -> Shapes:
 def mask_tokens(
     ids: ArrayLike, rng: np.random.Generator, *, mask: int, vocab_size: int, special: ArrayLike, share: float = 0.15
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (ids, targets) (B, T) for a masked LM: a share of the tokens is to be predicted, the others are -100.
+    """Return (ids, targets) (B, T) for a masked LM: a share of the tokens is chosen; other targets are -100.
 
-    Of those, 80 % become the token `mask`, 10 % any token, 10 % stay (Devlin et al. 2019, 3.1). Tokens in `special` are
-    never chosen. At least one token of the batch is, unless all are special.
+    Of the chosen tokens, 80 % are replaced by `mask`, 10 % by a random token, and 10 % are not changed (Devlin et al.
+    2019, 3.1). Tokens in `special` are never chosen. At least one token of the batch is chosen, unless all are special.
 
     >>> rng = np.random.default_rng(3)
     >>> ids, targets = mask_tokens([[1, 5, 6, 7, 2]], rng, mask=3, vocab_size=9, special=[1, 2, 3], share=0.5)

@@ -15,12 +15,12 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 class Parameters(Mapping[str, Floats]):
-    """Name → weight, views into `data`; `grads` has views of the same names into `grad`.
+    """A mapping of name → weight, as views into `data`; `grads` has views with the same names into `grad`.
 
-    Matrices come first, `n_matrices` numbers, and then what has one axis (norms and biases), which is not decayed;
-    within either, weights have the order of `shapes`, so that matrices that read the same are one matrix (`joined`).
-    An optimizer works on the two arrays whole. Weights named in `frozen` are in an array of their own, without
-    gradients: layers read them, and no step changes them.
+    Matrices come first (`n_matrices` numbers in all), then weights with one axis (norms and biases), which have no
+    weight decay. Each group has the order of `shapes`, so that adjacent matrices with the same input can be used as
+    one (`joined`). An optimizer works on `data` and `grad` as a whole. Weights in `frozen` are in a separate array and
+    have no gradients: layers read them, but no step changes them.
 
     >>> weights = Parameters({"a.bias": (2,), "a.weight": (2, 3), "b.weight": (1, 3)})
     >>> list(weights), weights.n_matrices, weights.joined("a.weight", "b.weight")[0].shape
@@ -31,7 +31,7 @@ class Parameters(Mapping[str, Floats]):
         self, shapes: Shapes, *, frozen: Collection[str] = (), adapters: Mapping[str, float] | None = None
     ) -> None:
         self.adapters = dict(adapters or {})
-        """What has a low-rank change (LoRA), and by how much this counts: see `lora.py`."""
+        """Name of each low-rank adapter (LoRA) → its scale: see `lora.py`."""
         ordered = sorted(shapes, key=lambda name: len(shapes[name]) < 2)
         self._frozen = frozenset(frozen)
         self._shapes = {name: tuple(shapes[name]) for name in ordered}
@@ -68,15 +68,12 @@ class Parameters(Mapping[str, Floats]):
         return len(self._places)
 
     def load(self, weights: Mapping[str, Floats]) -> None:
-        """Copy weights of all names; ShapeError names one that is missing or has another shape."""
+        """Copy all weights; if one is missing or has a wrong shape, ShapeError names it."""
         for name, shape in self._shapes.items():
             self[name][...] = take(weights, name, shape)
 
     def joined(self, *names: str) -> tuple[Floats, Floats | None]:
-        """Return weights that follow one another as one, and their gradients, None if they are frozen.
-
-        Rows come after one another.
-        """
+        """Return adjacent weights as one array, concatenated by rows, and their gradients (None if frozen)."""
         places = [self._places[name] for name in names]
         kept = {name in self._frozen for name in names}
         if len(kept) > 1 or any(a.stop != b.start for a, b in itertools.pairwise(places)):
@@ -88,5 +85,5 @@ class Parameters(Mapping[str, Floats]):
         return self.data[whole].reshape(-1, *rest), self.grad[whole].reshape(-1, *rest)
 
     def first_bad_gradient(self) -> str | None:
-        """Return the name of the first weight whose gradient has a number that is not finite, or None."""
+        """Return the name of the first weight with a non-finite gradient, or None."""
         return next((name for name, grad in self.grads.items() if not np.isfinite(grad).all()), None)

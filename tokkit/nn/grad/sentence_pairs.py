@@ -1,4 +1,4 @@
-"""`SentencePairs`: sentence vectors that learn from pairs of texts, the other texts of a batch being wrong answers."""
+"""`SentencePairs`: training of sentence vectors from pairs of texts, with in-batch negatives."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SMALLEST_NORM = 1e-12
 
 
 class SentencePairs:
-    """A sentence encoder that learns by pairs: multiple negatives ranking, also known as InfoNCE.
+    """A sentence encoder that is trained on pairs: multiple negatives ranking, also known as InfoNCE.
 
-    Texts come in columns of a batch: first texts, the texts that belong to them, and, if there are more columns, texts
-    that do not. Of each first text, scores are `scale` · cosine to all texts of the other columns, and the loss is the
-    cross-entropy of its own one: what sentence-transformers calls MultipleNegativesRankingLoss. `pooling` is "mean" or
-    "cls". `weights` are copied; without them they begin at random, by the seed. `precision` is as of `CausalLM`.
+    A batch has columns of texts: anchors, their positives and, if there are more columns, hard negatives. The scores
+    of an anchor are `scale` · cosine with all texts of the other columns, and its loss is the cross-entropy with its
+    positive as the target: MultipleNegativesRankingLoss in sentence-transformers. `pooling` is "mean" or "cls".
+    `weights` are copied; missing ones are initialized at random with the seed. `precision` is as in `CausalLM`.
 
     Source: Henderson et al. 2017, Efficient Natural Language Response Suggestion for Smart Reply, 4.4.
 
@@ -57,7 +57,8 @@ class SentencePairs:
     ) -> float:  # fmt: skip
         """Return the mean loss of packed texts, and add its gradients times `share` to those of the parameters.
 
-        Text i is ids[starts[i]:starts[i + 1]]; with n rows of `columns` texts, the first n are the first column.
+        Text i is ids[starts[i]:starts[i + 1]]. With n rows of `columns` texts, texts are given column by column: the
+        first n texts are the first column.
         """
         seed_dropouts(self._trunk.dropouts, seed)
         texts = PackedTexts.of(ids, starts, type_ids)
@@ -70,11 +71,11 @@ class SentencePairs:
         return loss
 
     def loss(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None, *, columns: int = 2) -> float:
-        """Return the mean loss of packed texts, without gradients and dropout."""
+        """Return the mean loss of packed texts, without gradients and without dropout."""
         return ranking_loss(self.vectors(ids, starts, type_ids), columns, self.scale, Tape(recording=False))[0]
 
     def vectors(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> Floats:
-        """Return the vectors (n, dim) of packed texts, of any length, in their order."""
+        """Return the vectors (n, dim) of packed texts, in the same order; the vectors are not normalized."""
         texts = PackedTexts.of(ids, starts, type_ids)
         return self._pooled(self._trunk.forward(texts, Tape(recording=False, bf16=self._bf16)), texts)
 
@@ -89,7 +90,7 @@ class SentencePairs:
         return made
 
     def _spread(self, grads: Floats, texts: PackedTexts) -> Floats:
-        """Return the gradient of the states, given that of the vectors."""
+        """Return the gradient of the hidden states from the gradient of the vectors."""
         made = self._tape.empty(len(texts.ids), grads.shape[1])
         if self.pooling == "cls":
             made[...] = 0
@@ -117,7 +118,7 @@ def ranking_loss(vectors: Floats, columns: int, scale: float, tape: Tape) -> tup
     grads = np.empty_like(units)
     core.matmul(scores, others, grads[:n], room=tape.room, threads=threads)
     core.matmul(scores.T, first, grads[n:], room=tape.room, threads=threads)
-    # Of a vector divided by its length: what is along it does not count.
+    # Backward of x / |x|: remove the component along the vector.
     grads -= units * (grads * units).sum(axis=1, keepdims=True)
     grads /= norms
     return float(losses.mean(dtype=np.float64)), grads

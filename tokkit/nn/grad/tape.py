@@ -1,4 +1,4 @@
-"""`Tape`: what a forward pass did, to be gone through backwards, and the memory that it did it in."""
+"""`Tape`: records a forward pass for the backward pass, and reuses the memory of arrays."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats, current_threads
 
 MAX_SPARE = 1.25
-"""An array is of memory up to so many times its size: batches of texts have about as many tokens, not just as many."""
+"""Memory up to this many times the size of an array is reused for it: numbers of tokens differ between batches."""
 PRECISIONS = ("fp32", "bf16")
-"""What matrices are multiplied in."""
+"""The precisions of matrix products."""
 
 Backward = Callable[[Floats], Floats]
-"""Makes of the gradient of what a layer gave that of what it read, and adds to the gradients of its weights."""
+"""Takes the gradient of a layer's output, returns that of its input, and adds to the gradients of its weights."""
 
 
 class Tape:
-    """Backward functions in the order in which their layers ran.
+    """The backward functions of layers, in the order in which the layers ran.
 
-    A layer pushes one as it runs; `backward` calls them from the last to the first, each with what the one before
-    returned, and forgets them. With `recording=False` nothing is kept: to evaluate. There is one chain: a layer that
-    reads something twice, as a residual does, adds up the gradients itself.
+    Each layer pushes its backward function in forward. `backward` calls these from the last to the first, passes the
+    result of each to the next, and removes them. For evaluation, use `recording=False`: nothing is recorded. The tape
+    is one chain: a layer that uses its input twice, like a residual, adds the two gradients itself.
 
-    With `bf16`, `matmul` rounds what it multiplies to bfloat16, and `keep` holds that: master weights, sums and
-    gradients stay float32.
+    With `bf16`, `matmul` rounds its inputs to bfloat16, and `keep` stores bfloat16; master weights, sums and gradients
+    are float32.
 
-    `empty` gives arrays whose memory is used again as soon as nothing refers to them: asking the system for it anew in
-    each step would cost as much as the layers between the matrices.
+    `empty` returns arrays whose memory is reused as soon as nothing refers to them: to allocate it from the system in
+    each step would take as long as the layers between the matrix products.
 
     >>> tape = Tape()
     >>> tape.push(lambda dy: dy * 2)
@@ -45,25 +45,25 @@ class Tape:
     def __init__(self, *, recording: bool = True, bf16: bool = False) -> None:
         self.recording, self.bf16 = recording, bf16
         self.room = Room()
-        """What matrix products work in."""
+        """The workspace of matrix products."""
         self._entries: list[Backward] = []
         self._memory: dict[int, list[Floats]] = {}
         self._sizes: list[int] = []
         self._used: set[int] = set()
 
     def push(self, back: Backward) -> None:
-        """Keep the backward function of what has just run."""
+        """Record the backward function of the layer that has just run, if the tape records."""
         if self.recording:
             self._entries.append(back)
 
     def backward(self, grad: Floats) -> Floats:
-        """Return the gradient of what the first layer read, given that of what the last one returned."""
+        """Return the gradient of the first layer's input, given the gradient of the last layer's output."""
         while self._entries:
             grad = self._entries.pop()(grad)
         return grad
 
     def clear(self) -> None:
-        """Begin a step: forget what an error left, and memory of sizes that no array of the step before had."""
+        """Begin a step: remove functions left after an error, and free memory sizes that the last step did not use."""
         self._entries.clear()
         if self._used:
             self._memory = {size: held for size, held in self._memory.items() if size in self._used}
@@ -74,15 +74,15 @@ class Tape:
         self, a: Floats, b: Floats, c: Floats, add: Floats | None = None, *, bias: Floats | None = None,
         sums: Floats | None = None,
     ) -> None:  # fmt: skip
-        """Write a b + add, or a b + bias, to c; the sums of the rows of a are added to `sums`."""
+        """Write a b + add, or a b + bias, to c; the sum of each row of a is added to `sums`."""
         matmul(
             a, b, c, add, bias=bias, a_sums=sums, bf16=self.bf16, room=self.room, threads=current_threads()
         )  # fmt: skip
 
     def keep(self, x: Floats, *, in_place: bool = False) -> Callable[[], Floats]:
-        """Return what gives x again, to backward: with `bf16` its numbers as bfloat16, which take half the memory.
+        """Save x for backward; return a function that returns it. `bf16` stores bfloat16, in half the memory.
 
-        x becomes those numbers, too, if it is `in_place`: what forward goes on with is then what backward reads.
+        With `in_place`, x itself is also rounded, so that the rest of forward uses the same numbers as backward.
         """
         if not (self.bf16 and self.recording):
             return lambda: x
@@ -98,7 +98,7 @@ class Tape:
         return widened
 
     def empty(self, *shape: int) -> Floats:
-        """Return an array of any values, of memory that nothing refers to any more and that is not much larger."""
+        """Return an uninitialized array; memory of an unused array is reused if at most MAX_SPARE times as large."""
         n = math.prod(shape)
         for size in self._sizes[bisect.bisect_left(self._sizes, n) :]:
             if size > n * MAX_SPARE:
@@ -116,14 +116,14 @@ class Tape:
 
 
 def is_bf16(precision: str) -> bool:
-    """Return whether it is "bf16"; OptionError unless it is that or "fp32"."""
+    """Return whether `precision` is "bf16"; OptionError if it is neither "bf16" nor "fp32"."""
     if precision not in PRECISIONS:
         raise OptionError(f"precision is {precision!r}; it must be one of {', '.join(PRECISIONS)}")
     return precision == "bf16"
 
 
 def _unused() -> int:
-    # What getrefcount says of an array that only a list and a loop over it refer to: not the same in all versions.
+    # The getrefcount of an array to which only a list and a loop variable refer; it depends on the Python version.
     for array in [np.empty(1, dtype=np.float32)]:
         return sys.getrefcount(array)
     raise AssertionError

@@ -1,4 +1,4 @@
-"""`TextClassifier`: an encoder whose head learns the labels of texts, with the encoder or alone."""
+"""`TextClassifier`: training of a classification head for texts, together with the encoder or alone."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tokkit.nn.grad.tape import Tape, is_bf16
 
 
 class ClassifierHead:
-    """out(activation(dense(x))) of one vector a text; weights are dense.weight, dense.bias, out.weight and out.bias.
+    """out(activation(dense(x))) for one vector per text; weights: dense.weight, dense.bias, out.weight and out.bias.
 
-    It learns alone where `parameters` are its own: states of an encoder that does not learn are made once.
+    If `parameters` hold only these weights, the head is trained alone: compute the states of the frozen encoder once.
     """
 
     def __init__(self, parameters: Parameters, *, activation: str = "tanh", dropout: float = 0.0) -> None:
@@ -32,7 +32,7 @@ class ClassifierHead:
         self._tape = Tape()
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return logits (n, labels) of vectors (n, dim), which it may change."""
+        """Return the logits (n, labels) of vectors (n, dim); x may be overwritten."""
         if self._dense is not None:
             x = activated(self._dense.forward(x, tape), self.activation, tape)
             x = self.dropouts[1].forward(x, tape)
@@ -54,11 +54,11 @@ class ClassifierHead:
 
 
 class TextClassifier:
-    """An encoder and a head that learn the labels of texts; the head reads the state of each text's first token.
+    """An encoder and a classification head, trained together; the head's input is the state of the first token.
 
     Weights are those of the encoder, and dense.weight (dim, dim), dense.bias, out.weight (labels, dim) and out.bias.
-    `activation` is that between the two matrices, tanh as in BERT. `weights` are copied; what they lack begins at
-    random, by the seed. `precision` is as of `CausalLM`.
+    `activation` is applied between the two matrices: by default tanh, as in BERT. `weights` are copied; missing ones
+    are initialized at random with the seed. `precision` is as in `CausalLM`.
 
     >>> from tokkit.nn import TransformerConfig
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
@@ -83,9 +83,9 @@ class TextClassifier:
         self, ids: ArrayLike, starts: ArrayLike, labels: ArrayLike, type_ids: ArrayLike | None = None, *,
         share: float = 1.0, seed: int = 0,
     ) -> float:  # fmt: skip
-        """Return the mean loss of packed texts with labels (n), and add its gradients times `share` to the parameters'.
+        """Return the mean loss of packed texts and labels (n); add its gradients times `share` to the parameters'.
 
-        Text i is ids[starts[i]:starts[i + 1]]; labels are numbers from 0.
+        Text i is ids[starts[i]:starts[i + 1]]; labels are integers from 0.
         """
         seed_dropouts([*self._trunk.dropouts, *self._head.dropouts], seed)
         texts, tape = PackedTexts.of(ids, starts, type_ids), self._tape
@@ -99,7 +99,7 @@ class TextClassifier:
         return loss
 
     def logits(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> Floats:
-        """Return the logits (n, labels) of packed texts, in their order."""
+        """Return the logits (n, labels) of packed texts, in the same order."""
         texts = PackedTexts.of(ids, starts, type_ids)
         made = self._run(texts, Tape(recording=False, bf16=self._bf16))
         ordered = np.empty_like(made)
@@ -118,7 +118,7 @@ def head_shapes(dim: int, n_labels: int, *, dense: bool = True) -> Shapes:
 
 
 def label_loss(logits: Floats, labels: ArrayLike, share: float) -> float:
-    """Return the mean cross-entropy of logits (n, labels), which become its gradient times `share`."""
+    """Return the mean cross-entropy of logits (n, labels); its gradient times `share` overwrites `logits`."""
     wanted: NDArray[np.int64] = np.ascontiguousarray(ids_of(labels, "labels"))
     if wanted.shape != logits.shape[:1]:
         raise ShapeError(f"there are {len(logits)} texts and labels of shape {wanted.shape}; each needs one")
