@@ -1,4 +1,4 @@
-"""Dual-chunk attention: a model reads texts longer than those of its training, without training."""
+"""Dual-chunk attention: a model reads texts longer than those of its training, without further training."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ def dual_chunk_attention(
     max_length: int,
     scale: float | None = None,
 ) -> Floats:
-    """Return causal attention in which no rotation exceeds those of training, of max_length c tokens.
+    """Return causal attention in which no rotation exceeds those of training on texts of max_length c tokens.
 
     query (B, H, T, D), key (B, G, S, D), value (B, G, S, E), G a divisor of H, not rotated yet → (B, H, T, E); queries
-    are the last T of S tokens. With chunks of s < c tokens, key j turns by j mod s. Query i turns, for keys of its own
-    chunk (intra), by i mod s; of the chunk before (successive), by min(s + i mod s, c - 1), so that the nearest c - s
-    keys are at their distance; of earlier ones (inter), by c - 1. One softmax is over all three.
+    are the last T of S tokens. With chunks of s < c tokens, key j is rotated to position j mod s. Query i is rotated
+    to three positions: i mod s for keys of its own chunk (intra); min(s + i mod s, c - 1) for keys of the chunk before
+    (successive), so that the nearest c - s keys have their true distance; c - 1 for keys of earlier chunks (inter). One
+    softmax is over all three.
 
-    Each kind of query has columns of its own beside those of the others, and a key is 0 but in the columns of its kind:
-    one pass of the attention kernel gives the joint softmax. Time T·S·(3 D + E), memory 3·S·D floats a key head.
-    Raises ShapeError for arrays that do not fit, OptionError for chunks that do not.
+    The three rotated queries are concatenated along the columns, and a key is 0 except in the columns of its kind, so
+    one pass of the attention kernel gives the joint softmax. Time T·S·(3 D + E), memory 3·S·D floats per key head.
+    Raises ShapeError for arrays that do not fit, OptionError for an invalid `chunk` or `max_length`.
     Source: An et al. 2024 (Training-Free Long-Context Scaling of Large Language Models), 3.1 to 3.3, whose figure 2 has
     chunk=6 and max_length=10.
 
@@ -69,7 +70,7 @@ def dual_chunk_attention(
     out = np.empty((*q.shape[:3], v.shape[3]), dtype=np.float32)
     placed = 0
     for start in range(first // chunk * chunk, n_keys, chunk):
-        # Own chunk, the one before, and those before that: chunks that change their kind are moved.
+        # Earlier chunks, the chunk before, the own chunk: keys of chunks that change their kind are moved.
         for kind, low, high in (
             (2, placed, start - chunk),
             (1, max(start - chunk, 0), start),

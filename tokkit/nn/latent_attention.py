@@ -28,7 +28,7 @@ class LatentConfig:
     and of rope's `head_dim` with them (qk_rope_head_dim), values of `v_dim` (v_head_dim). `kv_rank` is the size of the
     latent vector for keys and values (kv_lora_rank), `q_rank` that for queries, None if they are projected from x
     (q_lora_rank). `scale` is 1/√(nope_dim + rope's) if None; `bias`: whether q_a, kv_a and o have one (attention_bias);
-    `dtype` as in `Linear`. DeepSeek-V2 has an interleaved rope, V3 where its rope_interleave is true.
+    `dtype` as in `Linear`. DeepSeek-V2 has an interleaved rope, V3 if its rope_interleave is true.
 
     Inconsistent sizes raise ShapeError, other invalid settings OptionError.
     """
@@ -139,11 +139,12 @@ class MultiHeadLatentAttention:
     ) -> Floats:
         """Return (B, T, dim) for x (B, T, dim).
 
-        `positions` (T) or (B, T): 0 … T - 1 if None, after the cache's. `key_padding_mask` (B, S): True = ignore, S
-        with the cache's tokens. `cache` holds earlier tokens, latent_dim floats each: one without a window. `absorbed`:
-        the form, that with fewer products if None.
+        `positions` (T) or (B, T): if None, the next T positions after those of the cache. `key_padding_mask` (B, S):
+        True = ignore; S includes the tokens of the cache. `cache` holds earlier tokens, latent_dim floats each; it must
+        not have a window. `absorbed`: whether to use the absorbed form; if None, the form with fewer products.
 
-        Raises ShapeError for arrays that do not fit, OptionError for a cache with a window; then it is as it was.
+        Raises ShapeError for arrays that do not fit, OptionError for a cache with a window. The cache is then
+        unchanged.
         """
         made, c = floats(x, "x"), self.config
         if made.ndim != 3 or made.shape[2] != c.dim:

@@ -22,9 +22,9 @@ PIECE = 1024
 class RandomFeatures:
     """Performer's positive random features: their products estimate softmax's weights e^(q·k/√D) without bias.
 
-    φ(x) = e^(W x' - |x'|²/2) / √m with x' = x / D^¼ and m rows of W drawn from a normal distribution, those of each D
-    rows orthogonal, which lowers the variance. The factor 1/√m cancels and is left out. `n_features` m is D ln D if
-    None, at least D; errors fall as 1/√m and rise with |q| |k|. One seed gives one W. Immutable.
+    φ(x) = e^(W x' - |x'|²/2) / √m with x' = x / D^¼ and m rows of W drawn from a normal distribution; each group of
+    D rows is orthogonal, which lowers the variance. The factor 1/√m cancels and is omitted. `n_features` m is D ln D if
+    None, at least D; errors fall as 1/√m and rise with |q| |k|. The same seed gives the same W. Immutable.
 
     Source: Choromanski et al. 2021 (Rethinking Attention with Performers), 2.3 and 2.4.
 
@@ -41,7 +41,7 @@ class RandomFeatures:
         parts = []
         for first in range(0, self.n_features, d):
             turned, upper = np.linalg.qr(rng.standard_normal((d, d)))
-            # Signs from the triangle make directions uniform; lengths are those of independent normal vectors.
+            # The signs of R's diagonal make the directions uniform; lengths are those of independent normal vectors.
             turned *= np.where(np.diag(upper) < 0, -1.0, 1.0)
             lengths = np.linalg.norm(rng.standard_normal((d, d)), axis=1)
             parts.append((turned.T * lengths[:, None])[: self.n_features - first])

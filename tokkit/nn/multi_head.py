@@ -23,8 +23,8 @@ from tokkit.nn.rope import Rope, RopeConfig
 class MultiHeadAttention:
     """Attention of n_heads heads with projections q, k, v and o: self-attention, or cross-attention to a memory.
 
-    Fewer key heads than query heads make it grouped-query attention (Ainslie et al. 2023), one multi-query attention
-    (Shazeer 2019). Weights: see `TransformerConfig.attention_shapes`.
+    With fewer key heads than query heads it is grouped-query attention (Ainslie et al. 2023), with one key head
+    multi-query attention (Shazeer 2019). Weights: see `TransformerConfig.attention_shapes`.
 
     >>> config = TransformerConfig(dim=8, n_heads=2)
     >>> from tokkit.nn.arrays import initial
@@ -127,7 +127,7 @@ class MultiHeadAttention:
 
     @property
     def packed(self) -> tuple[PackedLinear, PackedLinear] | None:
-        """The fused matrix of q, k and v, and that of o; None for cross-attention."""
+        """The fused matrix of q, k and v, and the matrix of o; None for cross-attention."""
         return None if self._joined is None else (self._joined.packed, self._o.packed)
 
     def _projected(self, x: Floats, memory: ArrayLike | None) -> tuple[Floats, Floats, Floats]:

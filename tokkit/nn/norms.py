@@ -58,8 +58,8 @@ class BatchNormState:
 class BatchNorm:
     """Batch norm (Ioffe and Szegedy 2015): normalizes each column by its mean and variance over all rows.
 
-    In training these are those of the batch (variance divided by n), and `state` moves towards them by `momentum`
-    (variance divided by n - 1, as in torch); otherwise they are those of the state. Weights: weight and bias (dim).
+    In training it uses those of the batch (variance divided by n), and moves `state` towards them by `momentum`
+    (variance divided by n - 1, as in torch); otherwise it uses those of the state. Weights: weight and bias (dim).
 
     >>> norm = BatchNorm({"weight": np.full(1, 0.5), "bias": np.full(1, 0.1)}, dim=1)
     >>> norm(np.array([[7.0], [2], [5], [4]]), training=True).round(4).ravel()
@@ -72,9 +72,9 @@ class BatchNorm:
         self.eps, self.momentum = eps, momentum
 
     def __call__(self, x: ArrayLike, *, state: BatchNormState | None = None, training: bool = False) -> Floats:
-        """Return x (…, dim) normalised; outside training `state` is required, in training it is updated if given.
+        """Return x (…, dim) normalized; outside training `state` is required, in training it is updated if given.
 
-        ShapeError if x or the state is not of `dim` columns, or training has fewer than two rows.
+        ShapeError if x or the state does not have `dim` columns, or if there are fewer than two rows in training.
         """
         made = floats(x, "x")
         dim = self.weight.shape[0]

@@ -38,7 +38,7 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
 def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> Floats:
     """Return x (…, T, D) with position vectors (T, D') added (D' = D), or concatenated: (…, T, D + D').
 
-    Positions may also have the first axes of x, or 1 in their place: (…, T, D'). ShapeError for other shapes.
+    Positions may also have the leading axes of x, or size 1 for them: (…, T, D'). ShapeError for other shapes.
 
     >>> with_positions(np.zeros((1, 2, 3)), np.ones((2, 1)), how="concatenate").tolist()
     [[[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 1.0]]]

@@ -1,4 +1,4 @@
-"""Recurrence over segments: Transformer-XL's relative attention, memories that are compressed, and memory tokens."""
+"""Recurrence over segments: Transformer-XL's relative attention, compressed memories, and memory tokens."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def relative_attention(
     """Return causal attention with scores ((q_i + u)·k_j + (q_i + w)·r_(i-j)) · scale.
 
     query (B, H, T, D) are the last T of the S tokens of key (B, H, S, D) and value (B, H, S, E) → (B, H, T, E).
-    `distances` r (H, S, D): keys of distances 0 … S - 1; `content_bias` u and `position_bias` w (H, D) are in the place
-    of a query's position. `scale` is 1/√D if None.
+    `distances` r (H, S, D): the keys of distances 0 … S - 1. `content_bias` u and `position_bias` w (H, D) are used
+    instead of the position of a query. `scale` is 1/√D if None.
 
-    Products with r are made for all distances, and read shifted by the row: no copy. Time T·S·(2 D + E), memory T·S a
-    head, which segments keep small. Raises ShapeError for arrays that do not fit.
+    Products with r are computed for all distances; each row is read with its own shift, without a copy. Time
+    T·S·(2 D + E), memory T·S per head; short segments keep both small. Raises ShapeError for arrays that do not fit.
     Source: Dai et al. 2019 (Transformer-XL), 3.3 and appendix B.
     """
     q, k, v = (floats(array, name) for array, name in ((query, "query"), (key, "key"), (value, "value")))
@@ -55,7 +55,7 @@ def relative_attention(
             f"{(heads, n_keys, d)}, {(heads, d)} and {(heads, d)}"
         )
     scale = d**-0.5 if scale is None and d else scale or 0.0
-    # Column c is distance S - 1 - c; query i finds key j in column T - 1 - i + j. Beyond the row are keys to come.
+    # Column c is distance S - 1 - c; query i reads key j in column T - 1 - i + j. Values beyond the row are masked.
     by_distance = np.matmul((q + w[:, None]) * np.float32(scale), r[:, ::-1].swapaxes(1, 2))
     before, of_head, of_row, item = by_distance.strides
     shifted = np.lib.stride_tricks.as_strided(
@@ -69,12 +69,12 @@ def relative_attention(
 
 
 class RelativeAttention:
-    """Transformer-XL's attention of a segment to itself and to the hidden states of earlier ones.
+    """Transformer-XL's attention of a segment to itself and to the hidden states of earlier segments.
 
-    Keys and values are made of [memory; x], queries of x; r_d = W_r R_d with sinusoids R_d of the distance. Weights: q,
-    k, v, o of `TransformerConfig.attention_shapes`, r.weight (n_heads head_dim, dim), content_bias and position_bias
-    (n_heads, head_dim). A segment of T tokens with M of memory takes the time and memory of T·(T + M), and of L layers
-    the last sees L·M tokens back. Source: Dai et al. 2019, 3.2 and 3.3.
+    Keys and values are projected from [memory; x], queries from x; r_d = W_r R_d with the sinusoids R_d of distance d.
+    Weights: q, k, v, o of `TransformerConfig.attention_shapes`, r.weight (n_heads head_dim, dim), content_bias and
+    position_bias (n_heads, head_dim). For a segment of T tokens and a memory of M tokens, time and memory grow with
+    T·(T + M); the last of L layers sees L·M tokens back. Source: Dai et al. 2019, 3.2 and 3.3.
 
     >>> config = TransformerConfig(dim=8, n_heads=2)
     >>> from tokkit.nn.arrays import initial
@@ -104,7 +104,7 @@ class RelativeAttention:
         return {**config.attention_shapes(), **more}
 
     def __call__(self, x: ArrayLike, memory: ArrayLike | None = None) -> Floats:
-        """Return (B, T, dim) for x (B, T, dim) and memory (B, M, dim), hidden states of what was before x, or None."""
+        """Return (B, T, dim) for x (B, T, dim) and memory (B, M, dim): hidden states of tokens before x, or None."""
         made, c = floats(x, "x"), self.config
         held = np.empty((*made.shape[:1], 0, c.dim), dtype=np.float32) if memory is None else floats(memory, "memory")
         if made.ndim != 3 or held.ndim != 3 or made.shape[2] != c.dim or held.shape[::2] != made.shape[::2]:
@@ -128,10 +128,11 @@ COMPRESS: dict[str, Compress] = {"mean": lambda x: x.mean(2), "max": lambda x: x
 class SegmentMemory:
     """The hidden states of earlier segments that a layer attends to: the last `length`, and older ones compressed.
 
-    Transformer-XL's with `compressed` 0: what is older is forgotten. Else each `rate` of the oldest become one, and of
-    these the last `compressed` are kept (Compressive Transformer): `how` is "mean" or "max" pooling, or a function
-    (B, n, rate, dim) → (B, n, dim), such as a learned convolution. A layer then sees length + rate·compressed tokens
-    back, at the cost of length + compressed. States that do not fill a `rate` wait uncompressed.
+    With `compressed` 0 this is Transformer-XL's memory: older states are dropped. Otherwise every `rate` of the oldest
+    states are compressed to one, and the last `compressed` results are kept (Compressive Transformer). `how` is "mean"
+    or "max" pooling, or a function (B, n, rate, dim) → (B, n, dim), such as a learned convolution. A layer then sees
+    length + rate·compressed tokens back, at the cost of length + compressed. Fewer than `rate` states stay uncompressed
+    until there are enough.
     Source: Dai et al. 2019, 3.2; Rae et al. 2020 (Compressive Transformers), 3.1.
 
     >>> memory = SegmentMemory(4, compressed=2, rate=2)
@@ -152,13 +153,13 @@ class SegmentMemory:
 
     @property
     def states(self) -> Floats | None:
-        """What a layer is given as memory (B, n, dim), the oldest first; None before the first segment."""
+        """The memory (B, n, dim) to pass to a layer, oldest state first; None before the first segment."""
         if self._recent is None or self._old is None:
             return None
         return np.concatenate([self._old, self._recent], axis=1)
 
     def append(self, hidden: ArrayLike) -> None:
-        """Add a layer's input (B, T, dim) of the segment that was just read; ShapeError if B or dim is another."""
+        """Add a layer's input (B, T, dim) for the segment just read; ShapeError if B or dim differs from before."""
         made = floats(hidden, "hidden")
         if made.ndim != 3:
             raise ShapeError(f"hidden has shape {made.shape}; it must be (B, T, dim)")
@@ -179,11 +180,11 @@ class SegmentMemory:
 
 
 class MemoryTokens:
-    """Recurrent memory: n tokens read before a segment, and written after it, carry what earlier ones said.
+    """Recurrent memory: n memory tokens carry information from each segment to the next.
 
-    Layers that know nothing of it read [memory; segment], and what they make of the memory's places is the next memory;
-    causal ones read [memory; segment; memory], since only the last places have seen the segment. Weights: memory
-    (n, dim), the first memory. Time L·(s + 2 n) for a text of L tokens in segments of s instead of L².
+    Any layers can be used. They read [memory; segment], and their outputs at the memory's positions are the next
+    memory. Causal layers read [memory; segment; memory], because only the last n positions see the segment. Weights:
+    memory (n, dim), the initial memory. Time L·(s + 2 n) for a text of L tokens in segments of s instead of L².
     Source: Bulatov et al. 2022 (Recurrent Memory Transformer), 3.2.
 
     >>> tokens = MemoryTokens({"memory": np.zeros((2, 4))}, n=2, dim=4, causal=True)
@@ -201,7 +202,8 @@ class MemoryTokens:
     ) -> tuple[Floats, Floats]:
         """Return outputs (B, T, dim) of x (B, T, dim) in segments, and the last memory (B, n, dim).
 
-        `layers` gives (B, T, dim) for (B, T, dim). `memory` is where an earlier call ended, the first memory if None.
+        `layers` maps (B, T, dim) to (B, T, dim). `memory` is the last memory of an earlier call, or None for the
+        initial one.
         Raises ShapeError for arrays that do not fit.
         """
         made, segment = floats(x, "x"), as_int("segment", segment, minimum=1)

@@ -1,4 +1,4 @@
-"""`RequiredPhrases`: a constraint by which phrases come in a text, wherever the model likes, before it ends."""
+"""`RequiredPhrases`: a constraint that a generated text contains given phrases, at any position."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tokkit.errors import OptionError
 
 
 class RequiredPhrases:
-    """Lets a text of at most `max_new_tokens` ids end only when all phrases, sequences of ids, have come in it.
+    """Lets a text of at most `max_new_tokens` ids end only when it contains all phrases (sequences of ids).
 
-    In place of a phrase there may be several, of which one must come. Phrases come where the model writes them. Those
-    that have not come when there is room for no other token are forced then, the one first of which most has come; of
-    several, those that there is room for.
+    A phrase can also be a list of alternatives, one of which must occur. The model decides where it writes the phrases.
+    When the remaining tokens are only enough for the missing phrases, these are forced: first the phrase with the most
+    ids already written; of alternatives only those that still fit.
 
     >>> phrases = RequiredPhrases([[4, 5]], vocab_size=6, end_ids=[0], max_new_tokens=3)
     >>> np.flatnonzero(phrases.allowed()).tolist()
@@ -52,17 +52,17 @@ class RequiredPhrases:
 
     @property
     def _needed(self) -> int:
-        """The ids of all that is missing: of alternatives, those of the shortest."""
+        """The number of ids in all missing phrases; the shortest of alternatives counts."""
         return sum(min(map(len, any_of)) for any_of in self._missing)
 
     @property
     def finished(self) -> bool:
-        """Whether all phrases have come."""
+        """Whether the text contains all phrases."""
         return not self._missing
 
     def allowed(self) -> NDArray[np.bool_]:
         """Return which ids may come next: (vocab_size)."""
-        # Another token could break off what has begun; there must be room for all of it then.
+        # Another token could interrupt a phrase; there must then still be room for the whole phrase.
         needed = self._needed
         if not self._missing or self._left > needed:
             return self._any
@@ -79,24 +79,24 @@ class RequiredPhrases:
         return forced
 
     def _begun(self, phrase: tuple[int, ...]) -> int:
-        """Return how many ids of a phrase the text ends with."""
+        """Return how many of the first ids of a phrase are at the end of the text."""
         most = min(len(phrase) - 1, len(self._text))
         return next((n for n in range(most, 0, -1) if self._text[-n:] == phrase[:n]), 0)
 
     def advance(self, id_: int) -> None:
-        """Take an id that has come."""
+        """Add the id that was chosen to the text."""
         self._text = (*self._text, id_)[-self._longest :] if self._longest else ()
         self._left -= 1
         self._missing = [any_of for any_of in self._missing
                          if not any(self._text[-len(phrase) :] == phrase for phrase in any_of)]  # fmt: skip
 
     def copy(self) -> RequiredPhrases:
-        """Return a state of its own at the same place."""
-        return copy.copy(self)  # what changes is replaced, not changed
+        """Return an independent copy of this state."""
+        return copy.copy(self)  # attributes are replaced, never modified in place
 
 
 def _alternatives(phrase: Sequence[int] | Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return the phrases of which one must come: a phrase alone, or several."""
+    """Return the alternatives, one of which must occur: a single phrase, or several."""
     if len(phrase) and isinstance(phrase[0], Sequence):
-        return tuple(tuple(each) for each in phrase)  # type: ignore[arg-type]  # all are sequences then
+        return tuple(tuple(each) for each in phrase)  # type: ignore[arg-type]  # then all items are sequences
     return (tuple(phrase),)  # type: ignore[arg-type]

@@ -21,33 +21,36 @@ SCALINGS = ("none", "linear", "power", "ntk", "dynamic", "ntk-by-parts", "yarn",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RopeConfig:
-    """How angles are made: pair i of `rotary_dim` columns turns by position * base^(-2i/rotary_dim), then `scaling`.
+    """Angles of RoPE: pair i of `rotary_dim` columns turns by position * base^(-2i/rotary_dim); then `scaling`.
 
-    `head_dim` columns a head, of which `rotary_dim` (even; all if None) turn. `interleaved`: pairs are columns
-    (2i, 2i + 1) (GPT-J, the paper) instead of (i, i + half) (Llama, GPT-NeoX). `scaling`, with s = `factor` and
+    A head has `head_dim` columns, of which `rotary_dim` (even; all if None) are rotated. `interleaved`: pairs are the
+    columns (2i, 2i + 1) (GPT-J, the paper) instead of (i, i + half) (Llama, GPT-NeoX). `scaling`, with s = `factor` and
     L = `original_length`, the length of training:
 
     - "linear": positions / s (Chen et al. 2023);
-    - "power": frequency i times (1 - 2i/dim)^exponent: low ones nearly stop (Pal et al. 2023);
+    - "power": frequency i times (1 - 2i/dim)^exponent: low frequencies become almost 0 (Pal et al. 2023);
     - "ntk": a base s^(dim/(dim-2)) times as large: high frequencies stay, the lowest is divided by s (NTK-aware);
-    - "dynamic": the same with s grown with the text, from L on: s·n/L - (s - 1) at n tokens;
-    - "ntk-by-parts": frequencies of more than `beta_fast` turns in L stay, of fewer than `beta_slow` are divided by s,
-      between them a mixture linear in the turns;
-    - "yarn": a mixture linear in the number of the pair, with whole pairs as ends, and cosines and sines times
-      0.1 ln s + 1, or `attention_factor` (Peng et al. 2023; the form that models are published with);
-    - "llama3": by wavelength, between L / high_freq_factor and L / low_freq_factor (Llama 3.1).
+    - "dynamic": like "ntk", but above L the factor grows with the text: s·n/L - (s - 1) for n tokens;
+    - "ntk-by-parts": frequencies of more than `beta_fast` turns in L stay, those of fewer than `beta_slow` are divided
+      by s, and between them the interpolation is linear in the turns;
+    - "yarn": the interpolation is linear in the index of the pair, with the limits rounded to whole pairs, and cosines
+      and sines are multiplied by 0.1 ln s + 1, or `attention_factor` (Peng et al. 2023; the form of published models);
+    - "llama3": frequencies of a wavelength below L / high_freq_factor stay, those above L / low_freq_factor are divided
+      by s, and between them is an interpolation (Llama 3.1).
 
-    `head_factors`: for each head a number by which its positions are divided. `pair_factors`: for each pair a number by
-    which its angle is divided besides, as files state a scaling that has no name; `long_factors` are in their place for
-    texts longer than L (LongRoPE: Ding et al. 2024).
+    `head_factors`: for each head a number that divides its positions. `pair_factors`: for each pair a number that
+    divides its angle after `scaling`, for model files that list the factors instead of naming a scaling. `long_factors`
+    replace them for texts longer than L (LongRoPE: Ding et al. 2024).
 
     "dynamic" and `long_factors` take n from the call: its largest position plus one. Beyond L tokens this has two
-    effects. Sequences that are packed or batched together all turn as the longest does, not by their own length. And
-    keys in a cache keep the rotation they were stored with, while later tokens turn otherwise, so that token by token
-    gives other results than the whole text at once (as in transformers). If that matters, use "ntk", or `Rope` with a
-    `length`. `TextDecoder` sees to `long_factors`: a text that outgrows L is read anew, apart from shorter ones.
+    effects. All sequences of a batch or of a packed call are rotated for the length of the longest one. And cached keys
+    keep the rotation they were stored with, while later tokens are rotated differently, so that decoding token by token
+    gives different results from reading the whole text at once (as in transformers). If that matters, use "ntk", or
+    `Rope` with a `length`. `TextDecoder` handles `long_factors`: a text that becomes longer than L is read again,
+    separately from shorter ones.
 
-    A head or a part of it that does not come in pairs raises ShapeError, any other number that cannot work OptionError.
+    An odd number of rotated columns, or more than `head_dim`, raises ShapeError, and so does a wrong number of factors
+    for pairs; any other invalid number raises OptionError.
     """
 
     head_dim: int
@@ -97,7 +100,7 @@ class RopeConfig:
             )
 
     def _check_numbers(self) -> None:
-        # Stored as Python's own: a base of numpy's float32 would make every angle that imprecise.
+        # Stored as Python numbers: a base of type np.float32 would make all angles less precise.
         made: dict[str, object] = {
             name: as_int(name, getattr(self, name), minimum=1) for name in ("head_dim", "original_length")
         }
@@ -119,9 +122,9 @@ class RopeConfig:
 
 
 def converted_base(base: float, factor: float, dim: int) -> float:
-    """Return the base under which the lowest of dim / 2 frequencies is divided by `factor`, and the highest stays.
+    """Return the base for which the lowest of dim / 2 frequencies is divided by `factor`, and the highest stays.
 
-    `base` and `factor` above 0 and `dim` of at least 2, else OptionError.
+    Raises OptionError unless `base` and `factor` are above 0 and `dim` is at least 2.
 
     >>> round(converted_base(10000.0, 4.0, 128), 1)
     40889.9
@@ -134,7 +137,7 @@ def converted_base(base: float, factor: float, dim: int) -> float:
 def inverse_frequencies(config: RopeConfig, length: int = 0) -> Doubles:
     """Return the angle of each pair per position (rotary_dim / 2).
 
-    Only "dynamic" and `long_factors` use `length`, that of the text.
+    `length` is the length of the text; only "dynamic" and `long_factors` use it.
 
     >>> inverse_frequencies(RopeConfig(head_dim=4)).tolist()
     [1.0, 0.01]
@@ -173,7 +176,7 @@ def _scaled(config: RopeConfig, length: int) -> Doubles:
 
 
 def _ramp(config: RopeConfig, dim: int) -> Doubles:
-    # 0 up to the pair that makes beta_fast turns in the length of training, 1 from that of beta_slow on.
+    # 0 up to the pair that makes beta_fast turns in the length of training, 1 from the pair of beta_slow turns on.
     def pair(turns: float) -> float:
         return dim * math.log(config.original_length / (turns * 2 * math.pi)) / (2 * math.log(config.base))
 
@@ -182,17 +185,17 @@ def _ramp(config: RopeConfig, dim: int) -> Doubles:
 
 
 def temperature(config: RopeConfig) -> float:
-    """Return what cosines and sines are multiplied by: YaRN's √(1/t) = 0.1 ln s + 1; 1 for the others."""
+    """Return the factor of cosines and sines: for YaRN √(1/t) = 0.1 ln s + 1, for other scalings 1."""
     if config.attention_factor is not None:
         return config.attention_factor
     return 0.1 * math.log(config.factor) + 1 if config.scaling == "yarn" else 1.0
 
 
 def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
-    """Return max(1, log of (position + 1) to the base train_length) (…) of positions (…): what queries are scaled by.
+    """Return the factors (…) of queries at positions (…): max(1, log of (position + 1) to the base train_length).
 
-    It keeps the entropy of attention when a text outgrows training (Su 2021; "log scaling"). OptionError if a
-    position is below 0, or `train_length` is not a whole number of at least 2.
+    They keep the entropy of attention stable for texts longer than those of training (Su 2021; "log scaling").
+    OptionError if a position is below 0, or `train_length` is not a whole number of at least 2.
 
     >>> log_n_scale([511, 512 * 512 - 1], 512).tolist()
     [1.0, 2.0]
@@ -205,7 +208,7 @@ def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
 
 
 class Rope:
-    """Rotary position embedding (Su et al. 2021): scores of rotated queries and keys depend on m - n alone.
+    """Rotary position embedding (Su et al. 2021): scores of rotated queries and keys depend only on m - n.
 
     >>> rope = Rope(RopeConfig(head_dim=2, base=1.0))
     >>> rope(np.array([[[[1.0, 0.0], [1.0, 0.0]]]]), [0, 1]).round(4).tolist()
@@ -220,8 +223,8 @@ class Rope:
     def angles(self, positions: ArrayLike, *, length: int | None = None) -> tuple[Floats, Floats]:
         """Return cosines and sines (…, rotary_dim / 2) of positions (…); (H, …, rotary_dim / 2) with head_factors.
 
-        `length` is the text's for "dynamic" scaling; if None, the largest position plus one. Angles are made in
-        float64: at position 10^5 float32 would be wrong in the second digit after the point.
+        `length` is the length of the text, for "dynamic" scaling; if None, the largest position plus one. Angles are
+        computed in float64: at position 10^5 float32 would be wrong in the second decimal.
         """
         where = ids_of(positions, "positions").astype(np.float64)
         if length is None:
@@ -238,8 +241,8 @@ class Rope:
     ) -> Floats:
         """Return x (B, H, T, head_dim) rotated, each token by its position (T) or (B, T).
 
-        `length` as in `angles`. Positions may be negative; those of another shape raise ShapeError, and so does an
-        `out` that overlaps x, unless it is x.
+        `length` as in `angles`. Positions may be negative; another shape raises ShapeError, and so does an `out` that
+        overlaps x, unless it is x.
         """
         made = floats(x, "x")
         if made.ndim != 4 or made.shape[3] != self.config.head_dim:
@@ -251,7 +254,7 @@ class Rope:
         heads = self.config.head_factors
         if heads is not None and len(heads) != made.shape[1]:
             raise ShapeError(f"x has {made.shape[1]} heads (shape {made.shape}) and head_factors has {len(heads)}")
-        # To (B, H, T, half): what is missing is there once for all.
+        # To (B, H, T, half): missing axes are broadcast.
         if heads is None:
             cosines, sines = (a[:, None] if where.ndim == 2 else a for a in (cosines, sines))
         elif where.ndim == 2:
@@ -267,7 +270,7 @@ class Rope:
         return result
 
     def _cached(self, where: NDArray[np.int64], length: int | None) -> tuple[Floats, Floats]:
-        # Positions 0 … n - 1, as most calls have them, are made once; replaced whole, so that threads may share it.
+        # Most calls have positions 0 … n - 1: their table is kept, and replaced as a whole: threads can share it.
         n = where.shape[-1]
         usual = where.ndim == 1 and n and where[0] == 0 and where[-1] == n - 1 and not self._by_length
         if not usual or not np.array_equal(where, np.arange(n)):

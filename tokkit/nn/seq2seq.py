@@ -1,4 +1,4 @@
-"""`Seq2Seq`: an encoder and a decoder that attends to what it leaves, such as T5 and BART."""
+"""`Seq2Seq`: an encoder and a decoder that attends to its hidden states, such as T5 and BART."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tokkit.nn.text_decoder import TextDecoder
 
 
 class Seq2Seq:
-    """An encoder, whose layers are not causal, and a decoder with `cross`. Immutable; caches are held by callers.
+    """An encoder, whose layers are not causal, and a decoder with `cross`. Immutable: the caller holds the caches.
 
     >>> from tokkit.nn import TransformerConfig, initial
     >>> from tokkit.nn.decoder_config import DecoderConfig
@@ -38,12 +38,12 @@ class Seq2Seq:
         self.encoder, self.decoder = encoder, decoder
 
     def memories(self, texts: Sequence[ArrayLike]) -> list[Memory]:
-        """Return what the decoder attends to of each text (ids): encoded in one call, and projected once."""
+        """Return the memory of each text (ids) for the decoder: texts are encoded in one call, and projected once."""
         ids = [ids_of(text) for text in texts]
         hidden = self.encoder(ids)
         return [self.decoder.memory(rows) for rows in np.split(hidden, np.cumsum([len(each) for each in ids])[:-1])]
 
     def logits(self, text: ArrayLike, target: ArrayLike) -> Floats:
-        """Return the logits (T, vocab_size) after each id of a target (T), for the ids of a text."""
+        """Return the logits (T, vocab_size) after each id of a target (T), given the ids of a text."""
         cache = self.decoder.cache(memory=self.memories([text])[0])
         return self.decoder.logits(self.decoder([target], [cache]))

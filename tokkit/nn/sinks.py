@@ -1,4 +1,4 @@
-"""Attention sinks: endless texts with the first tokens and a window of the last, in constant memory."""
+"""Attention sinks: texts of any length in constant memory, with the first tokens and a window of the last ones."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tokkit.nn.rope import Rope
 
 
 class SinkCache:
-    """Keys and values of the first `n_sinks` tokens, and of the last `window`, of `length` seen: constant memory.
+    """Keys and values of the first `n_sinks` and the last `window` of `length` tokens seen: constant memory.
 
-    The state of one sequence or batch, used by one thread at a time.
+    A cache is the state of one sequence or batch, used by one thread at a time.
     """
 
     def __init__(self, *, n_sinks: int = 4, window: int) -> None:
         self.n_sinks, self.window = as_int("n_sinks", n_sinks, minimum=0), as_int("window", window, minimum=1)
         self.length = 0
-        """Tokens seen, also those that are no longer kept: the position of the next."""
+        """The number of tokens seen, including dropped ones: the position of the next token."""
         self._keys: Floats | None = None
         self._values: Floats | None = None
-        # Rows start … end are the last tokens, the n_sinks rows before them the first.
+        # Rows start … end hold the last tokens, the n_sinks rows before them the first tokens.
         self._start, self._end = self.n_sinks, 0
 
     @property
@@ -48,7 +48,7 @@ class SinkCache:
             all_keys, all_values = self._moved(all_keys, k, start, room), self._moved(all_values, v, start, room)
             start, self._end = sinks, sinks + self._end - start
         elif start != self._start:
-            # Rows of tokens that are forgotten make room for the sinks, so that all stand in one piece.
+            # The sinks are moved over the rows of dropped tokens, so that all kept rows are contiguous.
             for rows in (all_keys, all_values):
                 rows[:, :, start - sinks : start] = rows[:, :, self._start - sinks : self._start].copy()
         self._keys, self._values, self._start = all_keys, all_values, start
@@ -61,7 +61,7 @@ class SinkCache:
         return all_keys[:, :, first:stop], all_values[:, :, first:stop], positions
 
     def _moved(self, rows: Floats | None, came: Floats, start: int, room: int) -> Floats:
-        # New memory with the sinks, as far as there are any, and after them the window, at its front.
+        # New memory that starts with the sinks seen so far, then the window.
         made = np.empty((*came.shape[:2], room, came.shape[3]), dtype=np.float32)
         if rows is not None:
             held, first = min(self.length, self.n_sinks), self._start - self.n_sinks
@@ -79,16 +79,18 @@ def sink_attention(
     rope: Rope | None = None,
     scale: float | None = None,
 ) -> Floats:
-    """Return attention of the next T tokens to the first tokens of the text, and a window of the last.
+    """Return attention of the next T tokens to the first tokens of the text and to a window of the last ones.
 
-    query (B, H, T, D), key (B, G, T, D), value (B, G, T, E), G a divisor of H, not rotated yet → (B, H, T, E). `cache`
-    takes the keys and values; a query sees itself, the window - 1 tokens before it, and the sinks, whichever parts the
-    text is fed in. With `rope` positions are those within the cache: keys of the window are at their distance, and
-    sinks never further away than the cache is long, so that no rotation exceeds those of training.
+    query (B, H, T, D), key (B, G, T, D), value (B, G, T, E), G a divisor of H, not rotated yet → (B, H, T, E). Keys
+    and values are added to `cache`. A query sees itself, the window - 1 tokens before it, and the sinks; the result
+    does not depend on how the text is divided into calls. With `rope`, positions are those within the cache: keys of
+    the window have their true distance, and the distance of sinks is limited by the length of the cache, so that no
+    rotation exceeds those of training.
 
-    A softmax gives the first tokens weight for want of anything else to look at; a window without them breaks models.
-    Time T·(n_sinks + window)·(2 D + E) and memory (n_sinks + window)·(2 D + E), however long the text is: a query is
-    rotated twice, for the sinks and for the window, in columns of its own for each.
+    Weights of a softmax sum to 1, so models learn to give the first tokens the weight that no other token needs;
+    without these tokens in the window they fail. Time T·(n_sinks + window)·(2 D + E) and memory
+    (n_sinks + window)·(2 D + E) for any length of the text: a query is rotated twice, for the sinks and for the window,
+    in separate columns.
     Raises ShapeError for arrays that do not fit. Source: Xiao et al. 2024 (StreamingLLM), 3.2.
 
     >>> cache, token = SinkCache(n_sinks=2, window=3), np.ones((1, 1, 1, 4), np.float32)

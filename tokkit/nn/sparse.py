@@ -1,4 +1,4 @@
-"""Sparse attention: patterns of who sees whom as lists of blocks, of which only those that exist are computed."""
+"""Sparse attention: patterns of which queries see which keys, as lists of blocks; only listed blocks are computed."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from tokkit.nn.checks import as_float, as_int
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 AT_ONCE = 512
-"""Blocks whose pairs are looked at together: 2 MB of booleans."""
+"""The number of blocks whose pairs are examined at once: 2 MB of booleans."""
 
 
 class Pattern(Protocol):
-    """A rule of who sees whom, asked for blocks of BLOCK queries by BLOCK keys."""
+    """A rule of which queries see which keys, evaluated for blocks of BLOCK queries by BLOCK keys."""
 
     def blocks(self, rows: int, columns: int, is_causal: bool) -> Bools:
-        """Return (rows, columns): the blocks in which some query may see some key; none that is left out has one."""
+        """Return (rows, columns): True for blocks in which a query may see a key; False if no query sees a key."""
         ...
 
     def sees(self, query: Ints, key: Ints) -> Bools:
-        """Return whether queries see keys, by position, within those blocks; the two arrays broadcast."""
+        """Return whether queries see keys, given their positions in such blocks; the arrays broadcast."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SlidingWindow:
-    """A query sees `window` keys before and with itself, and as many after and with itself, `dilation` apart.
+    """A query sees itself and `window` - 1 keys on each side, at distances that are multiples of `dilation`.
 
-    Time T·window. Source: Beltagy et al. 2020 (Longformer), 3.1: sliding, and with gaps dilated windows.
+    Time T·window. Source: Beltagy et al. 2020 (Longformer), 3.1: sliding windows, and dilated ones.
     """
 
     window: int
@@ -62,7 +62,7 @@ class SlidingWindow:
 
 @dataclass(frozen=True, slots=True)
 class GlobalTokens:
-    """These positions see all and are seen by all: a classification token, or the tokens of a question.
+    """Tokens at these positions see all tokens and are seen by all: a classification token, or those of a question.
 
     Time 2·T·n for n tokens. Source: Longformer, 3.1; Zaheer et al. 2020 (BigBird), section 2.
     """
@@ -74,22 +74,22 @@ class GlobalTokens:
         object.__setattr__(self, "positions", made)
 
     def blocks(self, rows: int, columns: int, is_causal: bool) -> Bools:
-        """Return the rows and columns of the tokens' blocks."""
+        """Return the rows and columns of the blocks that contain these tokens."""
         own = np.zeros(max(rows, columns), dtype=bool)
         own[[p // BLOCK for p in self.positions if p // BLOCK < len(own)]] = True
         return own[:rows, None] | own[None, :columns]
 
     def sees(self, query: Ints, key: Ints) -> Bools:
-        """Return whether one of the two is one of the tokens."""
+        """Return whether the query or the key is one of these tokens."""
         return np.isin(query, self.positions) | np.isin(key, self.positions)
 
 
 @dataclass(frozen=True, slots=True)
 class RandomBlocks:
-    """Each block of queries sees `n` blocks of keys at random, of those up to itself where causal; a seed, one choice.
+    """Each block of queries sees `n` random blocks of keys (if causal, only up to itself); `seed` fixes the choice.
 
-    Time T·n·BLOCK. Source: BigBird, section 2 and appendix D, with blocks of BLOCK tokens; its pattern is these,
-    a SlidingWindow and GlobalTokens.
+    Time T·n·BLOCK. Source: BigBird, section 2 and appendix D, with blocks of BLOCK tokens. BigBird's
+    pattern is RandomBlocks, a SlidingWindow and GlobalTokens.
     """
 
     n: int
@@ -107,17 +107,17 @@ class RandomBlocks:
         return made
 
     def sees(self, query: Ints, key: Ints) -> Bools:
-        """Return True: blocks are seen whole."""
+        """Return True: all pairs of a block are seen."""
         return np.ones(np.broadcast_shapes(query.shape, key.shape), dtype=bool)
 
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """A query sees the `stride` keys up to itself, and of all keys those a multiple of `stride` away.
+    """A query sees the `stride` keys up to itself, and all keys at a distance that is a multiple of `stride`.
 
-    With a stride near √T any two tokens are two steps apart, and a query sees 2·√T keys. Keys that are a stride apart
-    share no block, so that time is nearly that of dense attention for strides below BLOCK, T²·BLOCK/stride above.
-    Source: Child et al. 2019 (Sparse Transformers), 4.2, both heads' patterns in one.
+    With a stride near √T any two tokens are connected in two steps, and a query sees 2·√T keys. Keys that are `stride`
+    apart are in different blocks, so the time is nearly that of dense attention for strides below BLOCK, and
+    T²·BLOCK/stride above. Source: Child et al. 2019 (Sparse Transformers), 4.2, the patterns of both heads in one.
     """
 
     stride: int
@@ -126,25 +126,26 @@ class Strided:
         as_int("stride", self.stride, minimum=1)
 
     def blocks(self, rows: int, columns: int, is_causal: bool) -> Bools:
-        """Return the blocks that hold a distance below the stride, or a multiple of it."""
+        """Return the blocks that contain a distance below the stride, or a multiple of it."""
         most = _between(rows, columns) * BLOCK + BLOCK - 1
         least = most - 2 * (BLOCK - 1)
         made: Bools = (most // self.stride * self.stride >= least) | ((most >= 0) & (least < self.stride))
         return made
 
     def sees(self, query: Ints, key: Ints) -> Bools:
-        """Return whether a key is near, or a multiple of the stride away."""
+        """Return whether the distance of a key is below the stride, or a multiple of it."""
         distance = query - key
         made: Bools = ((distance >= 0) & (distance < self.stride)) | (distance % self.stride == 0)
         return made
 
 
 class BlockMask:
-    """Which of n_queries see which of n_keys, as lists of blocks of BLOCK by BLOCK; immutable, made once a length.
+    """Which of n_queries see which of n_keys, as lists of blocks of BLOCK by BLOCK; immutable, created once per length.
 
-    A query sees what one of the `patterns` lets it see, with `is_causal` of that the keys up to itself. Blocks that
-    nobody sees are not in the lists; of others that are seen in part one mask is kept for all that are alike. Memory is
-    some 16 bytes a block and 4 KiB a mask. `density` is the part of all pairs that is computed.
+    A query sees a key if one of the `patterns` allows it and, with `is_causal`, the key is not after the query. Blocks
+    without a visible pair are not in the lists. Blocks that are only partly visible have a mask; blocks with equal
+    masks share one. Memory is about 16 bytes per block and 4 KiB per mask. `density` is the fraction of all pairs that
+    is computed.
 
     >>> mask = BlockMask(1024, [SlidingWindow(128), GlobalTokens((0,))], is_causal=True)
     >>> mask.shape, mask.n_blocks, mask.n_masks
@@ -169,7 +170,7 @@ class BlockMask:
         for first in range(0, len(row), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             r, c = row[part], column[part]
-            # Keys before queries: the order in which kernels read masks.
+            # The axis of keys is before that of queries: kernels read masks in this order.
             query = (r[:, None] * BLOCK + np.arange(BLOCK))[:, None, :]
             key = (c[:, None] * BLOCK + np.arange(BLOCK))[:, :, None]
             seen = np.zeros((len(r), BLOCK, BLOCK), dtype=bool)
@@ -183,7 +184,7 @@ class BlockMask:
 
     @classmethod
     def of(cls, mask: ArrayLike) -> BlockMask:
-        """Return the lists of a boolean mask (T, S) or (H, T, S), True = attend."""
+        """Return the BlockMask of a boolean mask (T, S) or (H, T, S), True = attend."""
         made = np.asarray(mask)
         if made.dtype != np.bool_ or made.ndim not in (2, 3):
             raise ShapeError(f"mask is of {made.dtype} and shape {made.shape}; give booleans (T, S) or (H, T, S)")
@@ -204,7 +205,7 @@ class BlockMask:
 
     @classmethod
     def of_heads(cls, masks: Iterable[BlockMask]) -> BlockMask:
-        """Return a mask of several heads from one for each: other dilations, or other random blocks."""
+        """Return a mask of several heads from one mask per head, for example with different dilations."""
         parts = list(masks)
         if not parts or len({part.shape[1:] for part in parts}) > 1:
             raise ShapeError(f"masks have shapes {[part.shape for part in parts]}; give one a head, of equal lengths")
@@ -226,7 +227,7 @@ class BlockMask:
         self, n_queries: int, n_keys: int, entries: Sequence[tuple[Any, Any, Any]], masks: Sequence[NDArray[np.uint8]]
     ) -> None:
         rows = -(-n_queries // BLOCK)
-        # Blocks that turned out to hold no pair have the number EMPTY.
+        # Candidate blocks without a visible pair have the number EMPTY.
         self._entries = [tuple(part[found != EMPTY] for part in (row, column, found)) for row, column, found in entries]
         self._table = np.array(masks, dtype=np.uint8).reshape(-1, BLOCK, BLOCK)
         sizes = np.array([np.bincount(row, minlength=rows) for row, _, _ in self._entries], dtype=np.int64)
@@ -237,20 +238,20 @@ class BlockMask:
             np.ascontiguousarray(starts, dtype=np.int64), blocks, numbers, self._table, -(-n_keys // BLOCK)
         )
         self.shape = (len(entries), n_queries, n_keys)
-        """(heads, queries, keys); one head where all are alike."""
+        """(heads, queries, keys); 1 head if all heads have the same mask."""
         self.n_blocks = len(blocks)
-        """Blocks in all lists."""
+        """The number of blocks in all lists."""
         self.n_masks = len(self._table)
-        """Different masks of blocks that are seen in part."""
+        """The number of different masks of partly visible blocks."""
 
     @property
     def density(self) -> float:
-        """The part of all pairs of blocks that is computed."""
+        """The fraction of all pairs of blocks that is computed."""
         heads, length, others = self.shape
         return self.n_blocks / max(1, heads * -(-length // BLOCK) * -(-others // BLOCK))
 
     def dense(self) -> Bools:
-        """Return the boolean mask (heads, T, S): for looking at, and for attention that knows no blocks."""
+        """Return the boolean mask (heads, T, S), for inspection and for attention without blocks."""
         heads, length, others = self.shape
         made = np.zeros((heads, -(-length // BLOCK), BLOCK, -(-others // BLOCK), BLOCK), dtype=bool)
         whole = np.concatenate([self._table, np.ones((1, BLOCK, BLOCK), dtype=np.uint8)]).astype(bool)
@@ -263,16 +264,16 @@ EMPTY = -2
 
 
 class _Masks:
-    """The different masks of blocks that are seen in part, numbered."""
+    """The different masks of partly visible blocks, numbered."""
 
     def __init__(self, n_queries: int, n_keys: int) -> None:
         self.masks: list[NDArray[np.uint8]] = []
         self._limits, self._known = (n_queries, n_keys), dict[bytes, int]()
 
     def numbers(self, seen: Bools, query: Ints, key: Ints) -> NDArray[np.int32]:
-        """Return the number of each block's mask (n): EMPTY, -1 if it is seen whole, or that of `masks`."""
+        """Return a number for each block (n): EMPTY, -1 if all pairs are visible, or its index in `masks`."""
         real = (query < self._limits[0]) & (key < self._limits[1])
-        # Pairs beyond the ends are never read: with them blocks at the ends may be whole.
+        # Pairs beyond the ends are never read, so they may count as visible or not.
         whole, empty = (seen | ~real).all((1, 2)), ~(seen & real).any((1, 2))
         made = np.where(empty, EMPTY, -1).astype(np.int32)
         for i in np.flatnonzero(~whole & ~empty):
@@ -280,7 +281,7 @@ class _Masks:
         return made
 
     def number(self, mask: NDArray[np.uint8]) -> int:
-        """Return the number of a mask (key, query), a new one if it is new."""
+        """Return the number of a mask (key, query); a new mask gets a new number."""
         name = np.packbits(mask).tobytes()
         if name not in self._known:
             self._known[name] = len(self.masks)
@@ -302,13 +303,13 @@ def sparse_attention(
     scale: float | None = None,
     out: Floats | None = None,
 ) -> Floats:
-    """Return softmax(query keyᵀ · scale) value over the pairs that `mask` has: what dense attention gives with them.
+    """Return softmax(query keyᵀ · scale) value over the pairs of `mask`, like dense attention with this mask.
 
     query (B, H, T, D), key (B, G, S, D), value (B, G, S, E), G a divisor of H → (B, H, T, E); `mask` has T queries and
     S keys, for one head or H. `key_padding_mask` (B, S): True = ignore. `scale` is 1/√D if None. `out` may be `query`.
     A query that sees nothing gives zeros; what it does not see has no effect, even if it holds NaN.
 
-    Time is that of the blocks in the lists, n_blocks·BLOCK²·(D + E) a head; memory none that grows with them.
+    Time is that of the blocks in the lists, n_blocks·BLOCK²·(D + E) per head; no memory that grows with them.
     Raises ShapeError for shapes that do not fit, TypeError for arrays of other types.
     Source: Child et al. 2019, Beltagy et al. 2020, Zaheer et al. 2020, over tiles as in Dao et al. 2022, 3.3.
 

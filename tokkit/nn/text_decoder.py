@@ -1,8 +1,8 @@
 """`TextDecoder`: GPT-2, Llama and their relatives, from token ids and a cache to hidden states and logits.
 
-`Decoder` of `tokkit.nn.layers` runs any configuration, layer by layer. This class runs language models, all layers in
-one call of the core, several sequences at once, each with a cache of its own. Encoders that have the layers of a
-decoder, such as T5's, are run by it too.
+`Decoder` of `tokkit.nn.layers` runs any configuration, layer by layer. This class runs language models: all layers
+in one call of the core, several sequences at once, each with its own cache. It also runs encoders that have the layers
+of a decoder, such as T5's.
 """
 
 from __future__ import annotations
@@ -30,22 +30,25 @@ from tokkit.nn.norms import LayerNorm, RMSNorm
 from tokkit.nn.rope import Rope, RopeConfig
 
 STEP_ROWS, STEP_HEADS = 4, 32
-"""New tokens of a sequence, and times the query heads of a key head, to which attention gives the bits of one token."""
+"""Limits of new tokens of a sequence, and of these times the query heads per key head, in one call of attention.
+
+Up to both limits the results have the same bits as for one token at a time.
+"""
 ANGLES = 512
-"""Positions whose angles are made at first; twice as many when a text is longer."""
+"""The number of positions in the first table of angles; it is doubled when a text is longer."""
 CORE_NORMS = {
     "attention": "attention_norm", "forward": "feed_forward_norm", "q": "q_norm", "k": "k_norm",
     "attended": "attended_norm", "forwarded": "forwarded_norm", "cross": "cross_norm",
 }  # fmt: skip
-"""What the core calls a norm → its name among the weights."""
+"""Name of a norm in the core → its name among the weights."""
 
 
 class TextDecoder:
-    """A causal language model from ids to logits. Immutable; caches are state that callers hold.
+    """A causal language model from ids to logits. Immutable: the caller holds the caches.
 
-    Weights: those of `DecoderConfig.shapes`, and biases of matrices where there are any. `weights.ready`, if there is
-    such an attribute, has matrices that are packed already, by the names that `matrices` has for them. `cache_dtype` is
-    the type of keys and values in its caches.
+    Weights: those of `DecoderConfig.shapes`, and optional biases of matrices. If `weights` has an attribute `ready`, it
+    contains matrices that are packed already, with the same names as in `matrices`. `cache_dtype` is the dtype of keys
+    and values in its caches.
 
     >>> from tokkit.nn import TransformerConfig, initial
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=2, norm="rms", pre_norm=True, causal=True)
@@ -74,7 +77,7 @@ class TextDecoder:
         rope = c.rope
         matrices = Matrices(weights, c.dtype)
         self.parts = [self._layer(weights, matrices, i) for i in range(c.n_layers)]
-        """Of each layer, name in the core → packed matrix, norm (weight, bias), window or number of its rope."""
+        """For each layer, name in the core → packed matrix, norm (weight, bias), window or index of its rope."""
         self._decoder = PackedDecoder(
             self.parts,
             dim=c.dim, heads=c.n_heads, kv_heads=c.kv_heads, head_dim=c.head_size, hidden=c.hidden,
@@ -87,9 +90,9 @@ class TextDecoder:
         self._remembered = MemoryProjection(config, matrices) if c.cross else None
         self._head = self._packed_head(weights, matrices) if config.head else None
         self.matrices: dict[str, PackedLinear] = matrices.packed
-        """Name of a packed matrix → the matrix; "layers.0.qkv" for example, and "head"."""
+        """Name of a packed matrix → the matrix; for example "layers.0.qkv" and "head"."""
         self.sources: dict[str, tuple[str, ...]] = matrices.sources
-        """Name of a packed matrix → of the weights in it."""
+        """Name of a packed matrix → names of the weights in it."""
 
     def _packed_head(self, weights: Mapping[str, Any], matrices: Matrices) -> Linear:
         config, own = self.config, {}
@@ -134,7 +137,7 @@ class TextDecoder:
     def cache(self, *, capacity: int | None = None, memory: Memory | None = None) -> DecoderCache:
         """Return an empty cache for one sequence: it grows, or has room for `capacity` tokens.
 
-        The decoder of an encoder needs the `memory` that its tokens attend to.
+        A decoder with cross-attention needs the `memory` of an encoder, which its tokens attend to.
         """
         c = self.config.layers
         if (memory is None) == c.cross:
@@ -147,13 +150,13 @@ class TextDecoder:
         return cache
 
     def with_cache(self, dtype: str) -> TextDecoder:
-        """Return a decoder with the same weights whose caches have keys and values of this type."""
+        """Return a decoder with the same weights whose caches have keys and values of this dtype."""
         made = copy.copy(self)
         made.cache_dtype = checked_dtype(dtype)
         return made
 
     def memory(self, hidden: Floats) -> Memory:
-        """Return what hidden states (length, memory_dim) of an encoder are to this decoder's layers."""
+        """Return the memory for this decoder's layers from hidden states (length, memory_dim) of an encoder."""
         if self._remembered is None:
             raise OptionError("the layers have cross=False; they attend to nothing but their own text")
         return self._remembered(hidden)
@@ -164,11 +167,11 @@ class TextDecoder:
     ) -> Floats:  # fmt: skip
         """Return hidden states (total, dim) after the last norm, for new ids of several sequences, one after another.
 
-        caches[i] holds what came before ids[i], and these are added to it; without caches, each sequence is a whole
-        text, and nothing of it is kept. `states` (n_layers, total, dim) gets what each layer leaves, before the last
-        norm. Sequences whose numbers are in `as_steps` get the bits that they would have one token at a time. An id
-        outside the table raises IndexError, more tokens than there are positions ShapeError; the caches are then as
-        they were.
+        caches[i] holds the tokens before ids[i], and ids[i] are added to it; without caches, each sequence is a whole
+        text, and nothing is kept. The output of each layer, before the last norm, is written to `states`
+        (n_layers, total, dim). For sequences whose indices are in `as_steps`, the results have the same bits as for
+        one token at a time. An id outside the table raises IndexError, more tokens than there are positions ShapeError;
+        the caches are then unchanged.
         """
         arrays = [np.atleast_1d(ids_of(each)) for each in ids]
         if caches is not None and not len(arrays) == len(caches) == len({id(cache) for cache in caches}):
@@ -209,7 +212,7 @@ class TextDecoder:
         return x if self._last is None else self._last(x)
 
     def _spans(self, rows: list[int], as_steps: Collection[int]) -> list[tuple[int, int, int]]:
-        """Return what attention takes at once: number of the sequence, first of its new tokens, how many."""
+        """Return what attention processes at once: index of the sequence, first new token, number of tokens."""
         c = self.config.layers
         few = max(1, min(STEP_ROWS, STEP_HEADS * c.kv_heads // c.n_heads))
         return [
@@ -240,7 +243,7 @@ class TextDecoder:
     def embedded(
         self, ids: ArrayLike, rows: NDArray[np.int64] | None = None, type_ids: NDArray[np.int64] | None = None
     ) -> Floats:
-        """Return what the first layer reads of a whole text: (T, dim) for ids (T).
+        """Return the input of the first layer for a whole text: (T, dim) for ids (T).
 
         `rows` are the lengths of several texts, one after another; `type_ids` (T) are 0 if None.
         """
@@ -251,7 +254,7 @@ class TextDecoder:
     def run(self, x: Floats, rows: NDArray[np.int64], *, states: Floats | None = None) -> None:
         """Run all layers and the last norm on x (total, dim) in place: whole texts of `rows` tokens, one after another.
 
-        `states` (n_layers, total, dim) gets what each layer leaves, the last one after the last norm.
+        The output of each layer is written to `states` (n_layers, total, dim), that of the last after the last norm.
         """
         longest = int(rows.max(initial=0))
         by_distance, zero = self._distances(len(x), longest)
@@ -265,12 +268,12 @@ class TextDecoder:
                 states[-1] = x
 
     def distance_bias(self, n: int) -> Floats | None:
-        """Return what is added to the scores of n tokens by their distance: (n_heads, n, n), or None if nothing is."""
+        """Return the bias of the scores of n tokens by distance: (n_heads, n, n), or None if there is no bias."""
         table, zero = self._distances(n, n)
         return None if table is None else table[:, zero + np.arange(n)[:, None] - np.arange(n)]
 
     def rotated(self, q: Floats, layer: int) -> Floats:
-        """Return queries or keys (heads, T, head_dim) of a whole text as the rope of a layer turns them."""
+        """Return queries or keys (heads, T, head_dim) of a whole text, rotated by the rope of a layer."""
         c = self.config
         if c.layers.rope is None:
             return q
@@ -279,7 +282,7 @@ class TextDecoder:
         return made
 
     def head_of(self, states: Floats) -> Floats:
-        """Return the logits (…, vocab_size) that the head would give for what a layer leaves: the logit lens."""
+        """Return the logits (…, vocab_size) of the head for the output of any layer (logit lens)."""
         return self.logits(states if self._last is None else self._last(states))
 
     def logits(self, hidden: Floats) -> Floats:
@@ -298,7 +301,7 @@ class TextDecoder:
 
 
 class _Ropes:
-    """The angles of a decoder's ropes for positions from 0 on, made as texts become longer."""
+    """The angles of a decoder's ropes for positions from 0 on; the tables grow with the longest text."""
 
     def __init__(self, *configs: RopeConfig | None) -> None:
         self._ropes = [Rope(config) for config in configs if config is not None]
@@ -314,7 +317,7 @@ class _Ropes:
         if held < length:
             held = max(ANGLES, 1 << (length - 1).bit_length())
             tables = [rope.angles(np.arange(held), length=held if long else 0) for rope in self._ropes]
-            self._tables[long] = held, tables  # replaced whole, so that threads may share it
+            self._tables[long] = held, tables  # replaced as a whole, so that threads can share it
         return tables
 
 
