@@ -1,4 +1,4 @@
-"""Kernels of learning: products of any layout, backward passes, optimizers."""
+"""Kernels of training: products of any layout, backward passes, optimizers."""
 
 include "nn/floats.pxi"
 include "grad/backward.pxi"

@@ -1,4 +1,4 @@
-"""Kernels of numbers: attention, linear layers, rows, an encoder's layers."""
+"""Numerical kernels: attention, linear layers, rows, an encoder's layers."""
 
 include "nn/floats.pxi"
 include "nn/rows.pxi"

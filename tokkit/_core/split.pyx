@@ -1,4 +1,4 @@
-"""What cuts a text: compiled patterns, added and special tokens, the pretokenizers' kernels."""
+"""How a text is cut: compiled patterns, added and special tokens, the pretokenizers' kernels."""
 
 include "split/pattern.pxi"
 include "split/added.pxi"

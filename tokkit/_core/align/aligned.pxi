@@ -22,14 +22,14 @@ cdef object check_stage(int status):
 
 
 cdef enum:
-    GROWN_BYTES = 1 << 26  # as tokkit.limits has it
+    GROWN_BYTES = 1 << 26  # the same limit as in tokkit.limits
 
 
 cdef class AlignedText:
-    """A text on its way: UTF-8 cut into pieces, each byte aligned with the bytes of the original it comes from.
+    """A text between stages: UTF-8 cut into pretokens, each byte aligned with the bytes of the original it comes from.
 
-    Normalizers change what stands in the pieces, pretokenizers cut them further, and each leaves alone what is an
-    added token already. One of your own does the same by `rewrite` and `cut`.
+    Normalizers change the text of the pretokens, pretokenizers cut them further. Both leave added tokens
+    as they are. Your own components do the same with `rewrite` and `cut`.
 
     >>> text = AlignedText("Straße 5")
     >>> text.cut(lambda piece: [(0, 6), (7, 8)])
@@ -47,22 +47,22 @@ cdef class AlignedText:
         tk_aligned_free(&self.state)
 
     def bound(self, size_t n_bytes):
-        """Let stages make no more than so many bytes of the text, or 32 times what it has."""
+        """Limit what stages may make of the text: to so many bytes, or 32 times its size if that is more."""
         self.state.most = max(n_bytes, 32 * self.state.n_original)
 
     @property
     def utf8(self):
-        """All of the text as it is now, also what stands in no piece."""
+        """The whole text in its current state, with the bytes that are in no pretoken."""
         return (<const char *> self.state.text)[:self.state.n]
 
     @property
     def in_place(self):
-        """Whether each byte still comes from the byte of the original that stands where it does."""
+        """Whether each byte still comes from the byte at the same offset of the original."""
         return self.state.spans is NULL
 
     @property
     def is_original(self):
-        """Whether this is the original, in one piece or none, which is no added token."""
+        """Whether this is the unchanged original, with at most one pretoken, which is not an added token."""
         cdef tk_aligned *a = &self.state
         if a.n != a.n_original or a.n_pieces > 1 or memcmp(a.text, <const char *> self.original, a.n) != 0:
             return False
@@ -72,7 +72,7 @@ cdef class AlignedText:
 
     @property
     def pieces(self):
-        """The text of each piece."""
+        """The text of each pretoken."""
         cdef size_t i
         cdef const char *text = <const char *> self.state.text
         return [
@@ -82,7 +82,7 @@ cdef class AlignedText:
 
     @property
     def ids(self):
-        """The id of each piece that is an added token, None for the others."""
+        """The id of each pretoken that is an added token, None for the others."""
         cdef size_t i
         return [
             None if self.state.pieces[i].id == TK_NO_TOKEN else self.state.pieces[i].id
@@ -91,7 +91,7 @@ cdef class AlignedText:
 
     @property
     def bounds(self):
-        """Where each piece starts and ends in `utf8`: int64 of shape (n, 2)."""
+        """The start and end of each pretoken in `utf8`: int64 of shape (n, 2)."""
         cdef size_t i
         bounds = np.empty((self.state.n_pieces, 2), dtype=np.int64)
         cdef int64_t[:, ::1] out = bounds
@@ -101,7 +101,7 @@ cdef class AlignedText:
         return bounds
 
     def settled(self):
-        """Return a text of the same pieces whose original is this one as it is now."""
+        """Return a text with the same pretokens that has the current state of this text as its original."""
         cdef AlignedText made = AlignedText(self.utf8)
         cdef size_t n = self.state.n_pieces
         check_stage(tk_reserve(&made.state.pieces, &made.state.capacity, n, sizeof(tk_piece)))
@@ -119,7 +119,7 @@ cdef class AlignedText:
         return spans
 
     def piece_spans(self):
-        """Return the bytes of the original that each piece comes from: int64 of shape (n, 2)."""
+        """Return the span of the original that each pretoken comes from: int64 of shape (n, 2)."""
         cdef size_t i
         cdef tk_span span
         found = np.empty((self.state.n_pieces, 2), dtype=np.int64)
@@ -131,7 +131,7 @@ cdef class AlignedText:
         return found
 
     def cut_at(self, bytes ends not None):
-        """Cut a text that is still in one piece at places of its bytes: packed int64, rising, the last its length."""
+        """Cut a text of one pretoken at byte offsets: packed int64, increasing, the last its length."""
         cdef const int64_t *at = <const int64_t *> <const char *> ends
         cdef size_t i, start = 0, n = len(ends) // sizeof(int64_t)
         cdef tk_cut cut
@@ -153,10 +153,10 @@ cdef class AlignedText:
         check_stage(tk_cut_end(&cut, &self.state))
 
     def rewrite(self, function):
-        """Put in the place of each piece what `function(piece)` returns: (character, change) for each character.
+        """Replace each pretoken by what `function(pretoken)` returns: (character, change) for each character.
 
-        A change of 1 puts the character in; 0 puts it in the place of the next one of the piece, and -n also drops
-        the n after that. What is left of the piece is dropped.
+        A change of 1 inserts the character. 0 replaces the next character of the pretoken by it; -n also removes the
+        n characters after that one. Characters of the pretoken that are left at the end are removed.
         """
         cdef tk_rewrite w
         cdef size_t number
@@ -171,15 +171,15 @@ cdef class AlignedText:
                     tk_rewrite_put(&w, ord(character), change)
                 number = tk_rewrite_next(&w, number + 1)
         except BaseException:
-            w.status = TK_NO_MEMORY  # so that what was made is thrown away
+            w.status = TK_NO_MEMORY  # so that the result is discarded
             tk_rewrite_end(&w, &self.state)
             raise
         check_stage(tk_rewrite_end(&w, &self.state))
 
     def cut(self, function):
-        """Cut each piece at what `function(piece)` returns: (start, end) of the new pieces, in characters.
+        """Cut each pretoken into what `function(pretoken)` returns: (start, end) of the new pretokens, in characters.
 
-        They must be in order and not overlap; what stands in none is dropped.
+        The spans must be in order and not overlap; characters outside them are removed.
         """
         cdef tk_cut cut
         cdef size_t number, start
@@ -201,7 +201,7 @@ cdef class AlignedText:
 
 
 def _places(str piece, spans, size_t at):
-    # Spans in characters, checked, as bytes of the text.
+    # Checks spans in characters, and returns them in bytes of the text.
     places, done, place = [], 0, at
     for start, end in spans:
         if not done <= start <= end <= len(piece):

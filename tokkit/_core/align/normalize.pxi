@@ -9,7 +9,7 @@ cdef extern from "text/normalize.h" nogil:
 
 
 def replace_matches(AlignedText text not None, find, bytes content not None):
-    """Put UTF-8 in the place of what `find(piece)` returns: (start, end) in characters, in order and apart."""
+    """Replace by UTF-8 what `find(pretoken)` returns: (start, end) in characters, in order, without overlap."""
     cdef size_t i, at, n_content = len(content), n_spans
     cdef size_t first, last, done
     cdef const uint8_t *c = <const uint8_t *> <const char *> content

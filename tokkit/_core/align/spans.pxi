@@ -24,13 +24,13 @@ cdef extern from "Python.h":
     void PyTuple_SET_ITEM(object made, Py_ssize_t i, PyObject *item)
     PyObject *PyLong_FromLongLong(long long value)
 
-# To make an int costs ten times what it costs to hand out one that is there (benchmarks/bench_encodings). The first
-# list makes them: they take a millisecond.
+# Creating an int costs ten times as much as returning one that exists (benchmarks/bench_encodings). The first
+# list creates them, which takes a millisecond.
 cdef tuple shared_ints = None
 
 
 cdef Py_ssize_t share_ints() except -1:
-    # How many there are.
+    # The number of ints that exist.
     global shared_ints
     if shared_ints is None:
         shared_ints = tuple(range(TK_SHARED_INTS))
@@ -38,15 +38,15 @@ cdef Py_ssize_t share_ints() except -1:
 
 
 cdef enum:
-    TABLE_BYTES = 1 << 16  # texts that a table of characters is made for
-    ASCII_AHEAD = 512      # bytes that are looked through for one that is not ASCII
+    TABLE_BYTES = 1 << 16  # the longest text that gets a table of characters
+    ASCII_AHEAD = 512      # how many bytes are searched for one that is not ASCII
 
 cdef size_t OUTSIDE = <size_t> -1
 cdef object new_array = np.empty, SPANS = np.dtype(np.int64), IDS = np.dtype(np.uint32)
 
 
 def spans_of_lengths(const uint32_t[::1] ids, const int64_t[::1] lengths):
-    """Return where tokens begin and end that follow one another, int64 (n, 2); `lengths` go by id."""
+    """Return the spans of tokens that follow one another, int64 (n, 2); `lengths` are indexed by id."""
     cdef size_t i, n = ids.shape[0]
     cdef int64_t at = 0
     spans = np.empty((n, 2), dtype=np.int64)
@@ -59,16 +59,17 @@ def spans_of_lengths(const uint32_t[::1] ids, const int64_t[::1] lengths):
 
 
 def spans_in_characters(bytes utf8, spans):
-    """Return spans of bytes as spans of characters, int64 (n, 2): all that each touches; and how many there are.
+    """Return (spans in characters, number of characters); a span gets all characters that it touches, int64 (n, 2).
 
-    `spans` are contiguous. An empty one between two characters stays empty, before the second. They lie in the text.
+    `spans` are in bytes, contiguous, and inside the text. An empty span between two characters stays empty, before
+    the second character.
     """
     cdef Py_buffer given, made
     cdef size_t count
     if spans.dtype != SPANS or spans.ndim != 2 or spans.shape[1] != 2:
         raise ValueError(f"spans are int64 of shape (n, 2), not {spans.dtype} of shape {spans.shape}")
     characters = new_array(spans.shape, SPANS)
-    # By the buffer protocol itself: a typed memoryview takes as long as a short text.
+    # Uses the buffer protocol directly: to make a typed memoryview takes as long as to process a short text.
     PyObject_GetBuffer(spans, &given, PyBUF_SIMPLE)
     PyObject_GetBuffer(characters, &made, PyBUF_SIMPLE | PyBUF_WRITABLE)
     count = to_characters(
@@ -85,8 +86,8 @@ def spans_in_characters(bytes utf8, spans):
 cdef size_t to_characters(
     const uint8_t *text, size_t n, const int64_t *spans, int64_t *out, size_t n_spans
 ) noexcept nogil:
-    # How many characters the n bytes are, or OUTSIDE; `out` gets the spans.
-    cdef size_t i = 0, start, shifted, at = 0, count = 0  # how many characters begin before byte `at`
+    # Returns the number of characters in the n bytes, or OUTSIDE; writes the spans to `out`.
+    cdef size_t i = 0, start, shifted, at = 0, count = 0  # count: characters that begin before byte `at`
     cdef uint32_t *begun
     cdef size_t n_characters = begin_in(text, 0, n)
     cdef bint few_longer = 16 * (n - n_characters) <= n
@@ -106,9 +107,9 @@ cdef size_t to_characters(
         start = <size_t> spans[2 * i]
         if start > n or <size_t> spans[2 * i + 1] > n:
             return OUTSIDE
-        if start != at:  # most begin where the one before ends
+        if start != at:  # most spans begin at the end of the one before
             count = walk(text, n, count, at, start)
-        # The character that has the first byte may begin before it; at the end of the text there is none.
+        # The character of the first byte may begin before it; at the end of the text there is no character.
         out[2 * i] = <int64_t> (count + (start == n or (text[start] & 0xC0) != 0x80)) - 1
         at = <size_t> spans[2 * i + 1]
         count = walk(text, n, count, start, at)
@@ -120,8 +121,8 @@ cdef size_t to_characters(
 cdef size_t shift_spans(
     const uint8_t *text, size_t n, size_t at, size_t shift, const int64_t *spans, int64_t *out, size_t n_spans
 ) noexcept nogil:
-    # How many spans lie between byte `at`, which `shift` more bytes than characters stand before, and the next byte
-    # that begins no character: they are moved by `shift`.
+    # Returns how many spans lie between byte `at` and the next byte that begins no character, and moves them by
+    # `shift`: the difference of bytes and characters before `at`.
     cdef size_t i = 0, start, end, limit = ascii_until(text, n, at)
     while i < n_spans:
         start, end = <size_t> spans[2 * i], <size_t> spans[2 * i + 1]
@@ -134,8 +135,8 @@ cdef size_t shift_spans(
 
 
 cdef size_t ascii_until(const uint8_t *text, size_t n, size_t at) noexcept nogil:
-    # The first byte from `at` on that is not ASCII, or where it was not looked further: spans may go back, and the
-    # same text be looked through again.
+    # Returns the first byte from `at` on that is not ASCII, or the end of the search. The search is limited because
+    # spans may go back, and the same text would be searched again.
     cdef size_t stop = min(n, at + ASCII_AHEAD)
     cdef uint64_t some, ones = 0x0101010101010101
     while at + 8 <= stop:
@@ -151,7 +152,7 @@ cdef size_t ascii_until(const uint8_t *text, size_t n, size_t at) noexcept nogil
 cdef size_t by_table(
     const uint8_t *text, size_t n, const int64_t *spans, int64_t *out, size_t n_spans, uint32_t *begun
 ) noexcept nogil:
-    # The same where spans are dense: `begun` gets how many characters begin before each byte.
+    # The same for many spans in a text: `begun` gets the number of characters that begin before each byte.
     cdef size_t i, start, end
     cdef uint32_t count = 0
     for i in range(n):
@@ -169,22 +170,22 @@ cdef size_t by_table(
 
 
 cdef inline size_t walk(const uint8_t *text, size_t n, size_t count, size_t at, size_t to) noexcept nogil:
-    # How many characters begin before byte `to` of n, where `count` do before `at`: mostly a few bytes on.
+    # Returns how many characters begin before byte `to` of n; `count` begin before `at`, usually a few bytes earlier.
     if 0 < to - at <= 8 and at + 8 <= n:
         return count + begin_in8(text + at, <unsigned> (to - at))
     return count + begin_in(text, at, to) if at <= to else count - begin_in(text, to, at)
 
 
 cdef inline size_t begin_in8(const uint8_t *p, unsigned n) noexcept nogil:
-    # How many characters begin in the first n of 8 bytes, n > 0.
+    # Returns how many characters begin in the first n of 8 bytes, n > 0.
     cdef uint64_t ones = 0x0101010101010101, some
     memcpy(&some, p, 8)
-    some = some >> 7 & ~some >> 6 & ones  # the bytes that go on with a character begin with the bits 10
+    some = some >> 7 & ~some >> 6 & ones  # the bytes that continue a character begin with the bits 10
     return n - <size_t> ((some << (64 - 8 * n)) * ones >> 56)
 
 
 cdef size_t begin_in(const uint8_t *text, size_t at, size_t end) noexcept nogil:
-    # How many characters begin in bytes [at, end).
+    # Returns how many characters begin in bytes [at, end).
     cdef size_t count = 0
     while at + 8 <= end:
         count += begin_in8(text + at, 8)
@@ -196,9 +197,9 @@ cdef size_t begin_in(const uint8_t *text, size_t at, size_t end) noexcept nogil:
 
 
 def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] trailing, bint spares, bint at_start):
-    """Take so many units off both ends of spans, in place; `spares` leaves a single one that begins the text.
+    """Remove so many units from both ends of spans, in place; `spares` keeps a single one at the start of the text.
 
-    That is where a span begins at 0 or, with `at_start`, is the first.
+    A span is at the start of the text if it begins at 0 or, with `at_start`, if it is the first.
     """
     cdef size_t i
     for i in range(<size_t> spans.shape[0]):
@@ -208,7 +209,7 @@ def trim(int64_t[:, ::1] spans, const int64_t[::1] leading, const int64_t[::1] t
 cdef inline void trim_one(
     int64_t *span, int64_t leading, int64_t trailing, bint spares, bint first
 ) noexcept nogil:
-    # Without branches: which tokens begin with a space is hard to foresee.
+    # Without branches: the CPU cannot predict which tokens begin with a space.
     cdef int64_t start = span[0], end = span[1], shorter
     leading -= <int64_t> (spares & (leading == 1) & ((start == 0) | first))
     start = min(start + leading, end)
@@ -217,10 +218,10 @@ cdef inline void trim_one(
 
 
 def trim_by_id(spans, ids, bytes codes not None, tuple trims not None, size_t before=0, size_t after=0):
-    """Return spans trimmed by each (spares, at_start) in turn, as `trim` does; None where that takes a closer look.
+    """Return spans trimmed by each (spares, at_start) in turn, as `trim` does; None if a token needs the slow way.
 
-    `codes` has a byte for each id: leading units, and 16 times trailing ones; 255 wants the closer look. The first
-    `before` and the last `after` spans stay as they are.
+    `codes` has a byte for each id: leading units plus 16 times the trailing ones, or 255 if it needs the slow way.
+    The first `before` and the last `after` spans are not changed.
     """
     cdef Py_buffer given, of_ids, made
     cdef size_t i, n = len(ids), n_codes = len(codes), number
@@ -256,7 +257,7 @@ def trim_by_id(spans, ids, bytes codes not None, tuple trims not None, size_t be
 
 
 cdef inline PyObject *as_int(int64_t value, Py_ssize_t shared) noexcept:
-    # A new reference; NULL without memory. Ints below `shared` are there.
+    # Returns a new reference, or NULL if there is no memory. Ints below `shared` exist already.
     cdef PyObject *made
     if 0 <= value < shared:
         made = <PyObject *> PyTuple_GET_ITEM(shared_ints, <Py_ssize_t> value)
@@ -293,7 +294,7 @@ def pairs(column) -> list:
 
 
 def numbers(column) -> list:
-    """Return a contiguous array of int32 as a list, with None for what is below 0."""
+    """Return a contiguous array of int32 as a list, with None for numbers below 0."""
     cdef Py_buffer given
     cdef PyObject *item
     cdef int32_t value

@@ -18,7 +18,7 @@ cdef extern from "Python.h":
     Py_ssize_t PyList_GET_SIZE(object value)
 
 cdef enum:
-    COPY = 16        # bytes moved at once: most tokens are shorter, and the surplus is overwritten
+    COPY = 16        # bytes that are copied at once: most tokens are shorter, and later tokens overwrite the surplus
     ON_STACK = 4096  # results up to this many bytes need no allocation
 
 cdef size_t ABSENT = <size_t> -1
@@ -76,9 +76,9 @@ cdef object as_int(item):
 cdef class Detokenizer:
     """Joins tokens. `blob` and `offsets` (int64, n_ids + 1) are a packed vocabulary. Immutable.
 
-    `present` (uint8, n_ids) says which ids have a token, which may be empty; without it, those of some bytes have.
+    `present` (uint8, n_ids) marks the ids that have a token, which may be empty; without it, those with bytes have one.
 
-    Raises KeyError(id) for an id that no token has, TypeError for what is not an int (bool included).
+    Raises KeyError(id) for an id without a token, TypeError for anything that is not an int (bool included).
     """
 
     cdef Token *tokens

@@ -88,10 +88,10 @@ cdef class TokenTries:
 
 
 cdef class GrammarMachine:
-    """The states of a grammar, made as texts come to them, with the tokens that each allows. Threads may share it.
+    """The states of a grammar, made as texts need them, and the tokens that each allows. Threads may share it.
 
-    Arrays are those of csrc/grammars/network.h. `first` are the tokens at the start of a text, where they decode to
-    other bytes there. States are discarded when they take more than half of `max_bytes`, all but those of cursors;
+    The arrays are those of csrc/grammars/network.h. `first` are the tokens that decode to other bytes at the start of
+    a text. When the states take more than half of `max_bytes`, all but those of cursors are discarded.
     OverflowError if one step needs more than that.
     """
 
@@ -146,11 +146,11 @@ cdef class GrammarMachine:
 
     @property
     def n_states(self) -> int:
-        """How many states there are by now."""
+        """The number of states made so far."""
         return self.machine.n_states
 
     def cursor(self) -> GrammarCursor:
-        """Return a place at the start of a text."""
+        """Return a cursor at the start of a text."""
         with self.lock:
             return self.placed(self.machine.start, self.first is not None)
 
@@ -161,7 +161,7 @@ cdef class GrammarMachine:
         return made
 
     cdef int make_room(self) except -1:
-        # Before a step, so that no state is in use but those of cursors.
+        # Before a step, so that only cursors use states.
         cdef size_t k
         cdef GrammarCursor cursor
         if tk_machine_bytes(&self.machine) <= self.max_bytes // 2:
@@ -176,7 +176,7 @@ cdef class GrammarMachine:
 
 
 cdef class GrammarCursor:
-    """A place in a text that a grammar describes; `GrammarMachine.cursor` and `copy` make it."""
+    """A position in a text that a grammar describes; `GrammarMachine.cursor` and `copy` make it."""
 
     cdef GrammarMachine machine
     cdef uint32_t state
@@ -190,12 +190,12 @@ cdef class GrammarCursor:
             return self.machine.machine.states[self.state].accepts != 0
 
     def copy(self) -> GrammarCursor:
-        """Return another one at the same place."""
+        """Return another cursor at the same position."""
         with self.machine.lock:
             return self.machine.placed(self.state, self.at_start)
 
     def advance(self, bytes text) -> int:
-        """Go on by bytes; return how many of them the grammar allows. If not all, the place stays what it was."""
+        """Advance by bytes; return how many of them the grammar allows. If not all, the position does not change."""
         cdef const uint8_t *p = <const uint8_t *> <const char *> text
         cdef size_t n = len(text), k
         cdef tk_machine *machine = &self.machine.machine
@@ -226,7 +226,7 @@ cdef class GrammarCursor:
 
 
 def mask_logits(float[::1] logits not None, words not None):
-    """Set logits of ids without a bit in `words`, as `allowed` returns them, to -infinity."""
+    """Set the logits of ids without a bit in `words`, as `allowed` returns them, to -infinity."""
     cdef const uint8_t[::1] bits = np.ascontiguousarray(words, dtype="<u4").view(np.uint8)
     if logits.shape[0]:
         tk_mask_logits(&logits[0], logits.shape[0], &bits[0] if bits.shape[0] else NULL, 8 * bits.shape[0])

@@ -46,7 +46,7 @@ cdef int check_rows(int status) except -1:
 
 
 cdef class SparseRows:
-    """Rows of a square sparse matrix, from `begin` on, into buffers; subclasses say whose."""
+    """Writes rows of a square sparse matrix, from `begin` on, into buffers; subclasses define the matrix."""
 
     cdef tk_row_sums sums
     cdef readonly Py_ssize_t n_words
@@ -79,8 +79,8 @@ cdef class SparseRows:
 cdef class ContextRows(SparseRows):
     """Weights of the words in the windows around each word of a text.
 
-    `ids` are those of sentences that end at `ends`; the words first … last have windows. weights[k - 1] is what a
-    context at the distance k counts.
+    `ids` are those of sentences that end at `ends`; the words first … last have windows. A context word at distance k
+    counts weights[k - 1].
     """
 
     cdef tk_occurrences occurrences

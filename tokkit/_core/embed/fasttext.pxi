@@ -57,9 +57,9 @@ cdef int floats_isa(str isa) except -1:
 
 
 cdef class FastTextObjective:
-    """What a mean of rows of `input` is to predict by rows of `output`, and how: see csrc/embed/fasttext.h.
+    """What to predict from a mean of rows of `input` by rows of `output`, and how: see csrc/embed/fasttext.h.
 
-    `negatives` and `negative` are of the loss "ns". `paths` is of "hs": the ends of the path of each output, and the
+    `negatives` and `negative` are for the loss "ns". `paths` is for "hs": the ends of the path of each output, and the
     inner nodes and turns on it. Words are trained on `next` after each step.
     """
 
@@ -105,7 +105,7 @@ cdef class FastTextObjective:
 
 
 cdef class ClassifierTraining:
-    """Lines of `ids` (see LineRows; `ends` are the ends of lines) that an objective is trained on."""
+    """Lines of `ids` (see LineRows; `ends` are the ends of lines) to train an objective on."""
 
     cdef tk_classifier_work work
     cdef tuple kept
@@ -122,7 +122,7 @@ cdef class ClassifierTraining:
         self.work.total, self.work.rate_each, self.work.lr = total, rate_each, lr
 
     def run(self, size_t first, size_t n, *, int64_t begun, uint64_t seed, int threads=1, str isa=None):
-        """Train on n lines from the first on; return (sum of the losses, how many)."""
+        """Train on n lines, beginning with the first; return (sum of the losses, how many)."""
         cdef double loss = 0
         cdef int64_t count = 0
         cdef int status, chosen = floats_isa(isa)
@@ -136,7 +136,7 @@ cdef class ClassifierTraining:
 
 
 cdef class FastTextTraining:
-    """Sentences of `ids` whose words' rows, from row_ends[id - 1] to row_ends[id], an objective is trained on."""
+    """Sentences of `ids` to train an objective on; the word id has the rows from row_ends[id - 1] to row_ends[id]."""
 
     cdef tk_fasttext_work work
     cdef tuple kept
@@ -193,7 +193,7 @@ def row_means(
     const float[:, ::1] matrix not None, const uint32_t[::1] rows not None, const int64_t[::1] ends not None,
     float[:, ::1] out not None, *, int threads=1, str isa=None,
 ):
-    """Put the mean of the rows from ends[i - 1] to ends[i] into out[i], 0 where there are none.
+    """Write the mean of the rows from ends[i - 1] to ends[i] to out[i], 0 if there are none.
 
     The rows must be below len(matrix).
     """

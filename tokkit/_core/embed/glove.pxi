@@ -35,8 +35,8 @@ def train_glove(
 ):
     """Train on records (16 bytes each), whose ids are below the rows of words and contexts.
 
-    Their number and the sum of their losses are added to tally[0] and tally[1]: what a signal's handler raises comes
-    after that. ValueError where the arrays do not fit.
+    Their number and the sum of their losses are added to tally[0] and tally[1] before a signal handler can raise.
+    ValueError if the arrays do not fit.
     """
     cdef tk_glove_work w
     cdef int chosen = tk_isa_of_floats(chosen_isa() if isa is None else isa_number(isa))

@@ -47,14 +47,14 @@ cdef extern from "embed/labelled.h" nogil:
 
 
 cdef inline bytes packed(const void *start, size_t size):
-    """The bytes of an array, which may be NULL where it has none."""
+    """The bytes of an array; may be NULL if it has none."""
     return PyBytes_FromStringAndSize(<const char *> start, size) if size else b""
 
 
 cdef class LabelledWords:
-    """Words (bytes) numbered in the order of first sight.
+    """Words (bytes), numbered by their first occurrence.
 
-    It is one thread's at a time while it reads: a call while another runs is RuntimeError.
+    Only one thread at a time may use it: a call while another runs raises RuntimeError.
     """
 
     cdef tk_word_counts table
@@ -83,7 +83,7 @@ cdef class LabelledWords:
         return -1 if found == UINT32_MAX else <int64_t> found
 
     def read(self, bytes text not None, *, bint last):
-        """Count the words of a text; return how many bytes were read: a last word may go on, unless `last`."""
+        """Count the words of a text; return how many bytes were read. Unless `last`, a word at the end may continue."""
         cdef const uint8_t *p = <const uint8_t *> PyBytes_AS_STRING(text)
         cdef size_t n = len(text), used = 0
         cdef int status
@@ -104,7 +104,7 @@ cdef class LabelledWords:
         return made
 
     def words(self):
-        """Return the words in the order of first sight, and their counts."""
+        """Return the words in the order of their first occurrence, and their counts."""
         cdef tk_word_counts *t = &self.table
         cdef size_t i
         return (
@@ -130,7 +130,7 @@ def word_hashes(words):
 
 
 cdef class NgramRows:
-    """Which rows n-grams have: those from `first` on, or, after pruning, first + left[bucket], if it is not -1."""
+    """The rows of n-grams: first + bucket or, after pruning, first + left[bucket] unless that is -1."""
 
     cdef tk_ngram_rows state
     cdef const int32_t[::1] left
@@ -147,7 +147,7 @@ cdef class NgramRows:
     def of_words(self, words, *, size_t n_own):
         """Return the rows of words (bytes): packed int64 ends of each word's, packed uint32 rows.
 
-        The word i below `n_own` has row i, and each word the rows of its n-grams; None has no n-grams.
+        Word i below `n_own` has row i, and each word has the rows of its n-grams; a word that is None has no n-grams.
         """
         cdef tk_row_list made
         cdef list ends = []
@@ -171,7 +171,7 @@ cdef class NgramRows:
 
 
 cdef class LineRows:
-    """What the words of lines are rows of; see csrc/embed/labelled.h.
+    """The rows of the words of lines; see csrc/embed/labelled.h.
 
     `ends` and `rows` have, of each word's number, its row and those of its n-grams (both empty: the row alone);
     `hashes` is of each word's number, or empty without n-grams of words.
@@ -203,7 +203,7 @@ cdef class LineRows:
         o.ngrams = ngrams.state
 
     def of_texts(self, texts):
-        """Return the rows of texts (bytes), each to its first line end: packed int64 ends, packed uint32 rows."""
+        """Return the rows of texts (bytes), each up to its first line end: packed int64 ends, packed uint32 rows."""
         cdef tk_line line
         cdef list ends = []
         cdef const uint8_t *prefix = <const uint8_t *> PyBytes_AS_STRING(self.prefix)

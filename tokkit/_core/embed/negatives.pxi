@@ -15,7 +15,7 @@ cdef extern from "embed/negatives.h" nogil:
 
 
 cdef class Negatives:
-    """Draws words by weight: `cumulated` rises to 2**31, and word i has the draws from cumulated[i - 1] on."""
+    """Draws words by weight: `cumulated` increases to 2**31; word i has the draws from cumulated[i - 1] on."""
 
     cdef const uint32_t[::1] cumulated
     cdef uint32_t[::1] guide
@@ -40,7 +40,7 @@ cdef class Negatives:
         self.table.cumulated, self.table.guide, self.table.shift = &cumulated[0], &guide[0], shift
 
     def draw(self, uint32_t[::1] out, uint64_t seed):
-        """Fill `out` with draws of generator 0 of a seed."""
+        """Fill `out` with draws of the random generator 0 of a seed."""
         cdef tk_random random = tk_random_of(seed, 0)
         cdef Py_ssize_t i
         for i in range(out.shape[0]):

@@ -1,4 +1,4 @@
-# Keys in UTF-8, one after the other, found by their bytes: strings are made when somebody asks for them.
+# Keys as concatenated UTF-8, found by their bytes: strings are made only when they are asked for.
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize, PyUnicode_DecodeUTF8
 from libc.stdint cimport SIZE_MAX, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
@@ -23,14 +23,14 @@ cdef extern from "text/utf8.h" nogil:
 
 
 cdef class PackedKeys:
-    """Different texts by number, and their numbers. `offsets` (n + 1) int64 are the bounds of each in `blob`.
+    """Distinct texts by number, and their numbers. `offsets` (n + 1) int64 are the bounds of each in `blob`.
 
-    ValueError for invalid UTF-8, an empty text, or one that is given twice.
+    ValueError for invalid UTF-8, an empty text, or a text that occurs twice.
     """
 
     cdef uint8_t *blob
     cdef int64_t *offsets
-    cdef tk_own_tokens own  # views of the two, and of nothing else
+    cdef tk_own_tokens own  # views of these two arrays only
     cdef tk_token_index index
 
     def __init__(self, bytes blob=b"", bytes offsets=b""):
@@ -56,7 +56,7 @@ cdef class PackedKeys:
         cdef bint valid = True
         with nogil:
             for i in range(n):
-                # A text that begins within a character is no text, though all of them joined are UTF-8.
+                # A text that begins within a character is invalid, even if all of them concatenated are UTF-8.
                 if at[i] >= at[i + 1] or at[i + 1] > <int64_t> n_bytes or (text[at[i]] & 0xC0) == 0x80:
                     valid = False
                     break
@@ -110,12 +110,12 @@ cdef class PackedKeys:
             return -1
         try:
             text = PyUnicode_AsUTF8AndSize(key, &n)
-        except UnicodeEncodeError:  # half a character
+        except UnicodeEncodeError:  # a lone surrogate
             return -1
         return <int64_t> tk_token_index_find(&self.index, <const uint8_t *> text, n) - 1
 
     def unpacked(self):
-        """Return the list of all keys, and the dict of their numbers: one loop, so a text is hashed in the cache."""
+        """Return the list of all keys and the dict of their numbers: one loop, so a text is hashed in the CPU cache."""
         cdef list keys = [None] * self.own.n_ids
         cdef dict numbers = {}
         cdef size_t i

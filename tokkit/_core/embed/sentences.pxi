@@ -49,9 +49,10 @@ cdef int check_sentences(int status) except -1:
 
 
 cdef class Sentences:
-    """Words numbered in the order of first sight, and sentences of these numbers.
+    """Words, numbered by their first occurrence, and sentences of these numbers.
 
-    It is one thread's at a time: a call while another runs is RuntimeError. A sentence of over `max_words` is cut.
+    Only one thread at a time may use it: a call while another runs raises RuntimeError. Sentences of more than
+    `max_words` words are cut.
     """
 
     cdef tk_sentences state
@@ -74,8 +75,8 @@ cdef class Sentences:
     def add_text(self, bytes text not None, *, bint last):
         """Read lines; return (bytes read, -1), or (bytes read, the offset of the first byte that is not UTF-8).
 
-        A word at the end of a text that is not the last may go on in the next one, and is not read. Invalid UTF-8
-        fewer than four bytes before the end of such a text may be a part of a character.
+        Unless the text is the last, a word at its end may continue in the next one, and is not read. Invalid UTF-8 less
+        than four bytes before the end of such a text may be the start of a character.
         """
         cdef const uint8_t *p = <const uint8_t *> PyBytes_AS_STRING(text)
         cdef size_t n = len(text), used, bad
@@ -119,11 +120,11 @@ cdef class Sentences:
 
     @property
     def n_words(self):
-        """Words that were read, each as often as it occurs."""
+        """Words read so far, with repetitions."""
         return self.state.n_all
 
     def words(self):
-        """Return the words in the order of first sight, and their counts."""
+        """Return the words in the order of their first occurrence, and their counts."""
         cdef tk_word_counts *t = &self.state.words
         cdef size_t i
         self.claim()
@@ -140,9 +141,9 @@ cdef class Sentences:
 
 
 def map_sentences(uint32_t[::1] ids, int64_t[::1] ends, const uint32_t[::1] to):
-    """Replace ids in place by to[id], without those that become 2**32 - 1; return how many ids and ends are left.
+    """Replace ids in place by to[id], and remove those that become 2**32 - 1; return how many ids and ends are left.
 
-    All ids must be below len(to), and the ends rise to len(ids).
+    All ids must be below len(to), and the ends must increase to len(ids).
     """
     cdef size_t n_ids = ids.shape[0], n_ends = ends.shape[0]
     if not n_ids or not n_ends:

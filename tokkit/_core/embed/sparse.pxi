@@ -29,9 +29,9 @@ def sparse_product(
     bint transposed=False,
     str isa=None,
 ):
-    """Add the product of rows of a sparse matrix and x to y; `transposed`, of what these rows are as columns.
+    """Add the product of rows of a sparse matrix and x to y; if `transposed`, the rows are columns of the matrix.
 
-    `indices` and `values` begin with those of starts[0]. ValueError where the arrays do not fit.
+    `indices` and `values` begin with those of starts[0]. ValueError if the arrays do not fit.
     """
     cdef tk_sparse_work w
     cdef int chosen = tk_isa_of_floats(chosen_isa() if isa is None else isa_number(isa))

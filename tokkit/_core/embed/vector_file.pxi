@@ -26,9 +26,9 @@ cdef extern from "embed/vector_file.h" nogil:
 
 
 cdef class VectorReader:
-    """Keys and vectors of d numbers from chunks of a file; rows go to the arrays that `room` is given.
+    """Reads keys and vectors of d numbers from chunks of a file; rows go to the arrays that `room` is given.
 
-    After `check_only` instead, numbers are checked and not copied, and `starts` tells where they are.
+    After `check_only`, numbers are checked but not copied, and `starts` tells where they are.
     """
 
     cdef tk_vector_reader reader
@@ -41,19 +41,19 @@ cdef class VectorReader:
         tk_vector_reader_free(&self.reader)
 
     def room(self, float[:, ::1] rows not None):
-        """Go on in this array (n, d), in which the rows so far are."""
+        """Continue in this array (n, d), which contains the rows so far."""
         if <size_t> rows.shape[1] != self.reader.d or <size_t> rows.shape[0] < self.reader.n or not rows.shape[0]:
             raise ValueError("the array does not fit")
         self.kept = rows
         self.reader.rows, self.reader.capacity = &rows[0, 0], rows.shape[0]
 
     def check_only(self, size_t capacity):
-        """Read at most so many vectors of the binary format, and leave their numbers where they are."""
+        """Read at most so many vectors of the binary format, and do not copy their numbers."""
         self.kept, self.reader.rows, self.reader.capacity = None, NULL, capacity
 
     @property
     def starts(self):
-        """Where the numbers of each vector begin, after `check_only`: int64 (n) as bytes, from the first record on."""
+        """The offset of each vector's numbers, after `check_only`: int64 (n) as bytes, from the first record on."""
         if self.reader.starts == NULL:
             return b""
         return (<const char *> self.reader.starts)[:self.reader.n * sizeof(int64_t)]
@@ -69,9 +69,9 @@ cdef class VectorReader:
         return self.reader.line
 
     def feed(self, const uint8_t[::1] data not None, *, bint text, bint last):
-        """Read whole records while there is room; return how many bytes they are.
+        """Read whole records while there is room; return how many bytes they have.
 
-        ValueError has what is wrong with the next one.
+        ValueError says what is wrong with the next record.
         """
         cdef size_t used = 0, n = data.shape[0]
         cdef int status
@@ -98,7 +98,7 @@ cdef class VectorReader:
         raise MemoryError("not enough memory for the keys")
 
     def packed(self):
-        """Return the keys as PackedKeys, once; ValueError if one is not UTF-8, or given twice."""
+        """Return the keys as PackedKeys, once; ValueError if a key is not UTF-8 or occurs twice."""
         cdef PackedKeys made = PackedKeys()
         if self.reader.n:
             made.own.blob, made.own.offsets, made.own.n_ids = self.reader.keys, self.reader.offsets, self.reader.n
@@ -109,7 +109,7 @@ cdef class VectorReader:
         return made
 
     def keys(self, str encoding, str errors):
-        """Return the keys as a list of text; UnicodeDecodeError, with the row as `row`, for what is not."""
+        """Return the keys as a list of str; UnicodeDecodeError, with the row as `row`, for invalid UTF-8."""
         cdef size_t i = 0
         cdef int64_t *at = self.reader.offsets
         cdef const char *text = <const char *> self.reader.keys
@@ -125,7 +125,7 @@ cdef class VectorReader:
 
 
 def copy_rows(const uint8_t[::1] data not None, const int64_t[::1] starts not None, float[:, ::1] rows not None):
-    """Copy the vectors that begin at these bytes of the data to rows (n, d)."""
+    """Copy the vectors that begin at these byte offsets of the data to rows (n, d)."""
     cdef Py_ssize_t i, n = rows.shape[0], n_bytes = rows.shape[1] * <Py_ssize_t> sizeof(float)
     cdef bint fits = starts.shape[0] == n
     if fits:
@@ -140,7 +140,7 @@ def copy_rows(const uint8_t[::1] data not None, const int64_t[::1] starts not No
 
 
 def vector_lines(list keys not None, const float[:, ::1] rows not None):
-    """Return a line of text for each row (n, d): its key, bytes, and its numbers; they must be finite."""
+    """Return a line of text for each row (n, d): its key (bytes) and its numbers, which must be finite."""
     cdef Py_ssize_t n = rows.shape[0], d = rows.shape[1], i, j, room = 0
     cdef bytes key
     cdef char *out

@@ -51,7 +51,7 @@ if not os.environ.get("TOKKIT_ISA"):
 
 
 cdef class Word2VecTraining:
-    """Trains vectors (n, d) in place on sentences of ids below n; several threads copy rows from `copy_from` ids on.
+    """Trains vectors (n, d) in place on sentences of ids below n; from `copy_from` ids on, several threads copy rows.
 
     `out` (n, d) and `negatives` are for negative sampling; `nodes` (n - 1, d) and `paths` for hierarchical softmax: the
     end of each word's path, its inner nodes, and its turns.
@@ -147,8 +147,8 @@ cdef class Word2VecTraining:
     ):
         """Train on sentences start … stop - 1; return how many words were kept, and the sum of losses.
 
-        tally[0] becomes stop, and what is returned is added to tally[1] and tally[2]: what a signal's handler raises
-        comes after that. `alpha` is the learning rate at the first id of all; it falls by `alpha_fall` with each id, to
+        tally[0] becomes stop, and the returned numbers are added to tally[1] and tally[2] before a signal handler can
+        raise. `alpha` is the learning rate at the first id of all; it falls by `alpha_fall` with each id, down to
         `min_alpha`.
         """
         cdef tk_word2vec_part part

@@ -37,17 +37,17 @@ cdef extern from "split/parts.h" nogil:
 tk_isa_use(chosen_isa())
 
 cdef enum:
-    PART_UNITS = 1 << 17    # about how much text a thread takes at a time: a quarter of a millisecond
-    WIDE_UNITS = 1 << 15    # the same of text that takes more than a byte a character, and more time
-    REACH = 1 << 12         # how far after the place wanted a split point is looked for
-    BATCH_SLICE_BYTES = 1 << 22   # how much a thread encodes between two looks at signals: under 0.2 s
-    UNCHECKED = -1          # a width: bytes that should be UTF-8
-    NOT_UTF8 = 1            # a status besides those of base.h
+    PART_UNITS = 1 << 17    # units of text that a thread takes at a time: a quarter of a millisecond
+    WIDE_UNITS = 1 << 15    # the same for text with more than a byte per character, which takes longer
+    REACH = 1 << 12         # how far after the wanted position a split point is searched
+    BATCH_SLICE_BYTES = 1 << 22   # how much a thread encodes between two checks for signals: under 0.2 s
+    UNCHECKED = -1          # a width: bytes that are not yet known to be UTF-8
+    NOT_UTF8 = 1            # a status in addition to those of base.h
 
-SPARE = 1.125  # how many times as many ids as expected the result has room for
+SPARE = 1.125  # the result has room for so many times the expected number of ids
 
 
-cdef struct Segment:  # a text, or a part of one
+cdef struct Segment:  # a text, or a chunk of one
     const void *units
     size_t length
     size_t n_ids
@@ -67,14 +67,14 @@ cdef int append_mark(tk_worker *w, int64_t id_) noexcept nogil:
 
 
 cdef class Batch:
-    """Texts to one array of ids: threads call `run` till it returns, then one calls `result`, and at last `close`.
+    """Encodes texts to one array of ids: threads call `run` until it returns, then one calls `result`, then `close`.
 
-    The result does not depend on the number of threads. Where the encoder and the tokens that are looked for allow
-    it, long texts are cut at split points (csrc/split/split_points.h), and become the work of several threads.
+    The result does not depend on the number of threads. If the encoder and the added tokens allow it, long texts are
+    cut at split points (csrc/split/split_points.h), and several threads encode the chunks.
 
-    With `ends`, each of `texts` holds documents, bytes joined: those that end at `ends` (packed int64, rising, the last
-    at the end of the bytes), or, for None, its lines with their ends. `before` and `after` are ids that are put around
-    each text or document, -1 for none. `narrow` ids are uint16. `valid` says that documents are known to be UTF-8.
+    With `ends`, each of `texts` is documents, as concatenated bytes: they end at `ends` (packed int64, increasing, the
+    last at the end of the bytes) or, for None, each line with its end is one. `before` and `after` are ids put around
+    each text or document, -1 for none. `narrow` ids are uint16. `valid`: documents are known to be UTF-8.
     """
 
     cdef Encoder encoder
@@ -83,19 +83,19 @@ cdef class Batch:
     cdef list owners
     cdef list workers
     cdef object lock
-    cdef Block out                # the result: room for what is expected
+    cdef Block out                # the result: room for the expected number of ids
     cdef Segment *segments
     cdef size_t n_segments
     cdef size_t n_texts           # or documents
     cdef size_t segments_capacity
     cdef tk_parts parts
     cdef readonly size_t units    # of all texts
-    cdef size_t units_of_part     # of the last part; those of wide text count more
-    cdef size_t failed            # the first part that could not be encoded, their number for none; and why
+    cdef size_t units_of_part     # of the last chunk; units of wide text count more
+    cdef size_t failed            # the first chunk that could not be encoded, their number if all could; and why
     cdef int status
     cdef object error
     cdef bint narrow, valid
-    cdef int64_t before, after    # ids around each text, -1 for none
+    cdef int64_t before, after    # ids before and after each text, -1 for none
 
     def __cinit__(
         self, Encoder encoder, list texts, Finder finder=None, list ends=None, *, bint narrow=False,
@@ -133,7 +133,7 @@ cdef class Batch:
         if isinstance(text, str):
             view_text(text, &view)
         elif isinstance(text, (bytes, bytearray, memoryview)):
-            self.owners[number] = text = bytes(text)  # a copy of what may change, bytes as they are
+            self.owners[number] = text = bytes(text)  # bytes stay, mutable buffers are copied
             view.data = <const uint8_t *> <const char *> (<bytes> text)
             view.length = len(<bytes> text)
             view.width = UNCHECKED
@@ -167,7 +167,7 @@ cdef class Batch:
             last = given[k]
 
     cdef int cut(self, TextView *view) except -1:
-        # A text becomes a segment, or several.
+        # Makes one segment of a text, or several.
         cdef tk_document document
         cdef size_t start = 0, at, end, some = WIDE_UNITS if view.width > 1 else PART_UNITS
         self.n_texts += 1
@@ -185,7 +185,7 @@ cdef class Batch:
         return 0
 
     cdef int append(self, TextView *view, size_t start, size_t end, bint ends) except -1:
-        # One more segment, in the last part or in a new one.
+        # Adds a segment to the last chunk or to a new one.
         cdef Segment *segment
         if tk_reserve(&self.segments, &self.segments_capacity, self.n_segments + 1, sizeof(Segment)) != TK_OK:
             raise MemoryError
@@ -207,7 +207,7 @@ cdef class Batch:
         return 0
 
     def run(self):
-        """Encode parts until none is left. What is wrong with a text `result` says."""
+        """Encode chunks until none is left. `result` raises the errors of texts."""
         cdef Worker worker = self.encoder.take_worker()
         cdef tk_worker *w = &worker.state
         cdef bint watches = threading.get_ident() == threading.main_thread().ident
@@ -222,7 +222,7 @@ cdef class Batch:
             raise
 
     cdef object work(self, tk_worker *w, size_t worker, bint watches):
-        # Parts from `mine` to `last`, this thread's own, have no place yet and stand in w.ids; none does if idle.
+        # The chunks from `mine` to `last` are this thread's; their ids are still in w.ids. An idle thread has none.
         cdef size_t number, mine = 0, last = 0, bytes_ = 0
         cdef bint idle = True
         cdef tk_part *part
@@ -264,10 +264,10 @@ cdef class Batch:
                 out[k] = <uint16_t> ids[k]
         elif part.n_ids:
             memcpy(self.out.ids + part.place, ids, part.n_ids * sizeof(uint32_t))
-        part.n_ids = 0  # `result` need not move them
+        part.n_ids = 0  # so that `result` does not move them
 
     cdef bint encode(self, tk_worker *w, size_t number, size_t *bytes_, bint watches) except -1 nogil:
-        # Returns whether the part could be encoded.
+        # Returns whether the chunk could be encoded.
         cdef tk_part *part = self.parts.list + number
         cdef Segment *segment
         cdef TextView view
@@ -307,7 +307,7 @@ cdef class Batch:
         return True
 
     cdef object fail(self, size_t number, size_t k, int status):
-        # Parts are begun in order, and what is begun is finished: so the error is that of the first bad text.
+        # Chunks are begun in order, and each one that is begun is finished: so the error is that of the first bad text.
         cdef size_t text = 0, i, before = 0, bad
         tk_parts_end(&self.parts, TK_FINISH)
         with self.lock:
@@ -329,7 +329,7 @@ cdef class Batch:
             )
 
     cdef object make_room(self):
-        # For as many ids as the first part lets expect, and some more: `result` trims, or moves to a larger array.
+        # Room for as many ids as the first chunk predicts, and some more: `result` shrinks or replaces the array.
         cdef double expected
         cdef size_t units = 0, k
         for k in range(self.parts.list[0].end):
@@ -337,20 +337,20 @@ cdef class Batch:
         expected = <double> self.parts.list[0].n_ids * <double> self.units / <double> max(units, 1)
         try:
             self.out = self.encoder.pool.take(self.words(<size_t> (expected * SPARE) + 1))
-        except MemoryError:  # the first part may have been an unlike one: `result` asks for what it takes
+        except MemoryError:  # the first chunk may not be typical: `result` allocates what is needed
             return None
         tk_parts_make_room(&self.parts, self.out.capacity * (2 if self.narrow else 1))
 
     cdef size_t words(self, size_t n) noexcept:
-        # How many uint32 have the room of n ids.
+        # The number of uint32 that take as much room as n ids.
         return n // 2 + n % 2 if self.narrow else n
 
     def stop(self):
-        """Let all threads leave as soon as they can; no result comes."""
+        """Make all threads return as soon as they can; there is no result then."""
         tk_parts_end(&self.parts, TK_LEAVE)
 
     def result(self):
-        """Return (ids, offsets): ids of all texts, int64 offsets (texts + 1,). The error of a text is raised.
+        """Return (ids, offsets): ids of all texts, and int64 offsets (texts + 1,). Raises the error of a bad text.
 
         Call it when no thread is in `run`.
         """
@@ -385,6 +385,6 @@ cdef class Batch:
         return ids.view(np.uint16)[:total] if self.narrow else ids, offsets
 
     def close(self):
-        """Give back what the threads worked with. Call it when no thread is in `run`."""
+        """Free the scratch memory of the threads. Call it when no thread is in `run`."""
         while self.workers:
             self.encoder.give_back(self.workers.pop())

@@ -7,18 +7,18 @@ from tokkit._core.split cimport tk_special_find
 from tokkit._core.text cimport tk_utf8_invalid
 
 cdef enum:
-    CHARACTER = 4          # bytes of the longest
-    NEAR_END = 1 << 10     # how far before the end of a block its last split point is looked for at first
+    CHARACTER = 4          # bytes of the longest character
+    NEAR_END = 1 << 10     # how far before the end of a block the search for its last split point begins
     NARROWED = 64          # ids that are narrowed at a time
-    NEAR_PART_END = 1 << 5  # the same for a part of a text, where one is wanted soon
+    NEAR_PART_END = 1 << 5  # the same for a chunk of a text, in which a near split point is wanted
 
 
 def block_end(
     const uint8_t[::1] text, size_t n, Encoder encoder not None, Finder finder=None, size_t searched=0
 ) -> int:
-    """Return the last split point (csrc/split/split_points.h) of text[:n], of which more follows; 0 for none.
+    """Return the last split point (csrc/split/split_points.h) of text[:n], which is not the whole text; 0 for none.
 
-    text[:searched] is known to have none: a call said so.
+    text[:searched] is known to have none, from an earlier call.
     """
     cdef tk_document document
     cdef size_t limit, least, last
@@ -30,7 +30,7 @@ def block_end(
     if not encoder.describe(&document, finder):
         return 0
     limit = n - min(n, <size_t> document.special.longest if document.special is not NULL else 0)
-    # What was at the end then was no split point, as characters or tokens may have gone on.
+    # The end of the earlier text was no split point, because a character or token could continue after it.
     least = CHARACTER + (document.special.longest if document.special is not NULL else 0)
     least = searched - min(searched, least)
     with nogil:
@@ -39,9 +39,10 @@ def block_end(
 
 
 def count_part(bytes text not None, size_t start, size_t end, Encoder encoder not None, Finder finder=None):
-    """Return (first, last, n): the first and last split point of the text text[start:end], as places of `text`.
+    """Return (first, last, n): the first and last split point of text[start:end], as offsets in `text`.
 
-    n is how many ids it has before the first and after the last together. Without any, both are `end`, and n is all.
+    n is the number of ids before the first plus those after the last. Without split points both are `end`, and n is
+    the number of all ids.
     """
     cdef tk_document document
     cdef size_t first, last
@@ -74,12 +75,12 @@ def count_part(bytes text not None, size_t start, size_t end, Encoder encoder no
 def split_points(text, Encoder encoder=None, Finder finder=None):
     """Return all split points of a text, int64: in bytes for bytes, in characters for a str.
 
-    Without an encoder, those of the patterns that csrc/split/split_points.c has its proof for.
+    Without an encoder, the split points of the patterns for which csrc/split/split_points.c has a proof.
     """
     cdef TextView view
     cdef tk_document document
     cdef size_t at = 0
-    _owner = view_text(text, &view)  # holds the memory that the view shows
+    _owner = view_text(text, &view)  # holds the memory of the view
     document.rule, document.special, document.beside = NULL, NULL, False
     if encoder is not None:
         encoder.describe(&document, finder)
@@ -113,9 +114,9 @@ cdef object run_part(
 
 
 cdef size_t last_point(const tk_document *document, size_t least, size_t limit, size_t back) noexcept nogil:
-    # The last split point from `least` on and before `limit`; 0 for none.
+    # Returns the last split point from `least` on and before `limit`; 0 for none.
     cdef size_t start = limit, found, last = 0
-    while last == 0 and start > least:  # twice as far each time: in linear time, whatever is there
+    while last == 0 and start > least:  # twice as far each time: the time is linear for any text
         start = max(least, limit - min(limit, back))
         found = tk_split_point(document, start, limit)
         while found < limit:
@@ -126,9 +127,9 @@ cdef size_t last_point(const tk_document *document, size_t least, size_t limit, 
 
 
 cdef class BlockEncoder:
-    """Encodes blocks, one thread's; its buffer is the ids of the last block: uint16 where `narrow`, else uint32.
+    """Encodes blocks, for one thread; its buffer is the ids of the last block: uint16 if `narrow`, else uint32.
 
-    `finder` finds added tokens; where `refuses`, one is an error. ValueError has (reason, offset, …).
+    `finder` finds added tokens; with `refuses`, an added token is an error. ValueError has (reason, offset, …).
     """
 
     cdef Encoder encoder
@@ -149,9 +150,9 @@ cdef class BlockEncoder:
             raise OverflowError(f"ids up to {encoder.n_ids - 1} do not fit in uint16")
 
     def encode(self, const uint8_t[::1] text, size_t n, bint continues=False, bint goes_on=False):
-        """Encode text[:n], which nobody may change meanwhile; return self, a buffer of ids.
+        """Encode text[:n], which must not change during the call; return self, a buffer of ids.
 
-        It is a text of its own, or a part that continues one, or after which one goes on.
+        It is a whole text, or a chunk that continues one, or that more text follows.
         """
         cdef tk_worker *w
         cdef const tk_finder *added = finder_of(self.finder)
@@ -195,15 +196,15 @@ cdef class BlockEncoder:
         self.views -= 1
 
     def close(self):
-        """Give back what encoding needs; the ids of the last block are gone then."""
+        """Free the scratch memory and the ids of the last block."""
         if self.worker is not None and not self.views:
             self.encoder.give_back(self.worker)
             self.worker = None
 
 
 cdef void narrow_ids(uint32_t *ids, size_t n) noexcept nogil:
-    # In place, from the left: what is written lies before what is still to be read.
-    # Many at a time by way of others, which compilers make vectors of.
+    # In place, from the left: ids are written before the ones that are still to be read.
+    # Many at a time through a small array, so that compilers vectorize the loop.
     cdef uint16_t *out = <uint16_t *> ids
     cdef uint16_t some[NARROWED]
     cdef size_t at = 0, k

@@ -20,7 +20,7 @@ cdef extern from "encode/open_piece.h" nogil:
     )
 
 cdef enum:
-    PLACED_LINES = 15  # log2 of the lines that the cache of spans and words begins with: 2 MiB
+    PLACED_LINES = 15  # log2 of the initial number of lines in the cache of spans and words: 2 MiB
 
 tk_isa_use(chosen_isa())
 
@@ -40,13 +40,13 @@ cdef object check_build(int status, size_t culprit):
 
 
 cdef class BPEEncoder(Encoder):
-    """Byte-level BPE over packed tokens. Immutable for callers; caches inside are one thread's at a time.
+    """Byte-level BPE over packed tokens. Immutable for callers; only one thread at a time uses each cache inside.
 
     `blob`, `offsets` (int64, n_ids + 1) and `special` (uint8, n_ids) are a packed vocabulary; `merges` is uint32
     (n, 3) or None for rank BPE; `split` numbers a scanner or is a SplitPattern;
-    `max_words` bounds what a thread's cache learns. With `drops_unknown` a byte without a token gets no id. `before`
-    runs on the text between two added tokens before it is split; texts may be cut into parts where `splittable`.
-    ValueError: a byte without a token, two tokens alike, a merge that does not fit. OverflowError: too large.
+    `max_words` limits what a thread's cache inserts. With `drops_unknown` a byte without a token gets no id. `before`
+    runs on the text between two added tokens before it is split; texts may be cut into chunks by `splittable`.
+    ValueError: a byte without a token, two equal tokens, a merge that does not fit. OverflowError: too large.
     """
 
     def __cinit__(
@@ -99,9 +99,9 @@ cdef class BPEEncoder(Encoder):
         free(self.lengths)
 
     def encode_pieces(self, bytes text, const int64_t[::1] ends, bint merge_only=False):
-        """Return the ids of text that is cut already, as a uint32 array; pretoken k ends at byte ends[k].
+        """Return the ids of text that is cut into pretokens, as a uint32 array; pretoken k ends at byte ends[k].
 
-        With `merge_only` no pretoken is looked up as a whole, and the bytes need not be UTF-8.
+        With `merge_only` no pretoken is looked up as a whole, and the bytes may be invalid UTF-8.
         """
         cdef Worker worker = self.take_worker()
         cdef size_t count = ends.shape[0], k
@@ -126,9 +126,9 @@ cdef class BPEEncoder(Encoder):
             self.give_back(worker)
 
     def units(self, text, isa=None):
-        """Return the ends of what is looked up and merged on its own, int64 byte offsets into `to_utf8(text)`.
+        """Return the ends of the units: what is looked up and merged alone. int64 byte offsets into `to_utf8(text)`.
 
-        Those are pretokens, their parts between safe cuts where the scanner of `isa` makes them, and dropped text.
+        Units are pretokens, or their spans between safe cuts if the scanner of `isa` makes them, and dropped text.
         """
         cdef int by = isa_number(isa)
         cdef bytes utf8 = to_utf8(text)
@@ -152,10 +152,10 @@ cdef class BPEEncoder(Encoder):
             count += got
 
     def open_cut(self, const uint8_t[::1] text, size_t n, SplitPattern pattern not None, Finder finder=None) -> int:
-        """Return where text[:n], of which more follows, may be cut though its pattern does not end there; 0 for none.
+        """Return a position where text[:n] may be cut although no match of the pattern ends there; 0 for none.
 
-        The text begins where a pretoken does; `pattern` is the split's, and `finder` as in `encode`. What is encoded up
-        to there and what is encoded from there on give the ids of the whole (csrc/encode/open_piece.h).
+        The text begins at a pretoken, and more text follows; `pattern` is the split's pattern, `finder` as in `encode`.
+        The ids before and after the position, concatenated, are those of the whole text (csrc/encode/open_piece.h).
         """
         cdef Worker worker
         cdef const tk_special *special = NULL
@@ -185,8 +185,8 @@ cdef class BPEEncoder(Encoder):
     def merges(self):
         """Return the merges that can happen, uint32 (n, 3): ids of left, right and result, in order of priority.
 
-        One for each token that merging can make. Two models with equal merges and bytes give equal ids, be they
-        rank BPE or merge lists, but for tokens that only a whole pretoken can be (`unreachable`).
+        There is one for each token that merges can make. Two models with equal merges and bytes give equal ids, with
+        ranks or merge lists, except for tokens that only a whole pretoken can become (`unreachable`).
         """
         cdef uint32_t t, n = 0
         cdef tk_bpe *m = &self.model
@@ -202,5 +202,5 @@ cdef class BPEEncoder(Encoder):
 
     @property
     def unreachable(self) -> int:
-        """How many tokens no merge makes."""
+        """The number of tokens that no merge makes."""
         return self.model.unreachable

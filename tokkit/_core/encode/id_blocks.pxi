@@ -1,7 +1,7 @@
-# Arrays that own the memory of ids, and a pool of the memory of arrays that are gone.
+# Arrays that own the memory of ids, and a pool of the memory of freed arrays.
 #
-# A program that encodes text after text makes arrays and drops them. With a buffer that is just large enough, the ids
-# of a long text need no copy; and pages that stay with us are not asked of the system anew (bench_encode, warm).
+# A program that encodes many texts creates and frees many arrays. If the buffer is just large enough, the ids of a
+# long text are not copied; and pages in the pool are not requested from the system again (bench_encode, warm).
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint32_t
@@ -16,7 +16,7 @@ cdef extern from "large_memory.h" nogil:
 cdef enum:
     MAX_BLOCKS = 256
     MAX_KEPT_IDS = 4 << 20  # 16 MiB
-    BLOCK_IDS = 1 << 12     # arrays of fewer ids are copied: that costs less than memory of their own
+    BLOCK_IDS = 1 << 12     # smaller arrays are copied: that costs less than a block of their own
 
 KEPT_BYTES = 4 * MAX_KEPT_IDS
 new_array, view_array, ID_TYPE = np.empty, np.frombuffer, np.dtype(np.uint32)
@@ -24,7 +24,7 @@ new_array, view_array, ID_TYPE = np.empty, np.frombuffer, np.dtype(np.uint32)
 
 @cython.final
 cdef class BlockPool:
-    """Blocks of memory that one encoder's arrays had, and the next ones get."""
+    """Blocks of memory that one encoder's arrays used, for its next arrays."""
 
     def __cinit__(self):
         self.kept = <Block *> calloc(MAX_BLOCKS, sizeof(Block))
@@ -38,7 +38,7 @@ cdef class BlockPool:
         free(self.kept)
 
     cdef Block take(self, size_t n) except *:
-        # Room for n ids, and a quarter more at most.
+        # Returns room for n ids, and at most a quarter more.
         cdef size_t i
         cdef Block found
         with cython.critical_section(self):
@@ -95,12 +95,12 @@ cdef class BlockPool:
 
     @property
     def kept_bytes(self) -> int:
-        """How much memory waits for the next arrays."""
+        """How many bytes the pool holds for the next arrays."""
         return self.kept_ids * sizeof(uint32_t)
 
 
 cdef object copied(const uint32_t *ids, size_t n):
-    # By the buffer protocol itself: a typed memoryview takes as long as a short text.
+    # Uses the buffer protocol directly: to make a typed memoryview takes as long as to process a short text.
     cdef Py_buffer out
     result = new_array(n, ID_TYPE)
     if n:
@@ -111,9 +111,9 @@ cdef object copied(const uint32_t *ids, size_t n):
 
 
 @cython.final
-@cython.no_gc  # it refers to its pool alone, which refers to nothing
+@cython.no_gc  # it refers only to its pool, which refers to nothing
 cdef class ArrayMemory:
-    # What an array's ids lie in.
+    # The memory that holds an array's ids.
     cdef BlockPool pool
     cdef Block block
     cdef size_t n

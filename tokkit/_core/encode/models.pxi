@@ -1,4 +1,4 @@
-# The models of tokenizer.json over a text in pretokens: ids, spans and words, one crossing of the boundary a text.
+# The models of tokenizer.json over a text in pretokens: ids, spans and words, in one call of C per text.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -36,11 +36,11 @@ cdef extern from "encode/model.h" nogil:
 ctypedef int (*build_model)(tk_model *, const tk_own_tokens *, const tk_model_options *, int64_t *) noexcept nogil
 
 cdef enum:
-    KEEP_MODEL_BYTES = 1 << 22  # an array of scratch above this is given back after the call
+    KEEP_MODEL_BYTES = 1 << 22  # a scratch array larger than this is freed after the call
 
 
 cdef class ModelWorker:
-    # Scratch for one thread at a time.
+    # Scratch memory for one thread at a time.
     cdef tk_model_worker state
 
     def __cinit__(self):
@@ -63,13 +63,14 @@ cdef build_model builder_of(str kind) except NULL:
 
 
 cdef class PieceEncoder:
-    """A model's tables: immutable for callers; scratch inside is one thread's at a time.
+    """A model's tables: immutable for callers; only one thread at a time uses each scratch memory inside.
 
     `kind` is "bpe", "unigram", "wordpiece" or "wordlevel"; `blob`, `offsets` (int64, n_ids + 1) are a packed
     vocabulary, of which `foreign` (uint8, n_ids) marks what is not the model's own. `options`, by name: unknown (id or
     None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix (bytes), merges (uint32, (n, 3)),
     dropout, suffix_apart, scores (float64), least_score, most_characters.
-    ValueError(place): the id of a token whose bytes another has too, or -1 - the number of a merge that does not fit.
+    ValueError(number): the id of a token that has the same bytes as another, or -1 - the number of a merge that does
+    not fit.
     """
 
     def __cinit__(self, str kind, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, dict options):
@@ -130,7 +131,7 @@ cdef class PieceEncoder:
         """Return (ids, spans, words): uint32 (n,), int64 (n, 2) in bytes of the original, int32 (n,).
 
         With a seed, 0 up to 2^64, the model's dropout is on. LookupError(number): that pretoken has an unknown
-        character, and the model no token for such.
+        character, and the model has no unknown token.
         """
         cdef ModelWorker worker
         cdef tk_model_worker *w
@@ -160,17 +161,17 @@ cdef class PieceEncoder:
 
     @property
     def cuts_at_blanks(self) -> bool:
-        """Whether U+2581 after another character begins what merges by itself, in BPE."""
+        """Whether, in BPE, U+2581 after another character begins a span that merges alone."""
         return self.model.cuts_at_blanks
 
     @property
     def falls_back(self) -> bool:
-        """Whether all characters that are no token become bytes, which nothing merges, in BPE."""
+        """Whether, in BPE, all characters that are not tokens become bytes, and no merge joins these."""
         return self.model.falls_back
 
     @property
     def may_drop(self) -> bool:
-        """Whether characters may get no token at all: those after them in a pretoken then have other spans."""
+        """Whether characters can have no token: the characters after them in a pretoken then have other spans."""
         return self.model.unknown == TK_NO_ID and not self.model.falls_back
 
     def has(self, bytes token not None) -> bool:
@@ -182,11 +183,11 @@ def find_merges(
     bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, bytes text, uint8_t between, size_t n_prefix,
     size_t n_merges
 ):
-    """Return the ids of left, right and result of each merge of `text`, uint32 (n_merges, 3), and how many were found.
+    """Return (ids of left, right and result of each merge of `text`, uint32 (n_merges, 3); how many were found).
 
-    `text` is left, `between` and right of each, with a zero byte between two; the result is the two joined, the right
-    one without `n_prefix` bytes. The number is less than n_merges where a merge is not two strings, or names or makes
-    what is no token.
+    `text` has, for each merge, left, `between` and right, with a zero byte between merges. The result of a merge is
+    left + right, without the first `n_prefix` bytes of right. The number found is less than n_merges if a merge is not
+    two strings, or if one of its strings or its result is not a token.
     """
     cdef tk_own_tokens own
     cdef uint32_t[:, ::1] out
@@ -214,7 +215,7 @@ def find_merges(
 
 
 cdef object filled(array, const void *source, size_t n_bytes):
-    # By the buffer protocol itself: a typed memoryview takes as long as a short text.
+    # Uses the buffer protocol directly: to make a typed memoryview takes as long as to process a short text.
     cdef Py_buffer out
     if n_bytes:
         PyObject_GetBuffer(array, &out, PyBUF_SIMPLE | PyBUF_WRITABLE)

@@ -1,4 +1,4 @@
-# The encoder of every tokenizer: text → ids by a plan, one crossing of the C boundary a text or batch.
+# The encoder of every tokenizer: text → ids by a plan, in one call of C per text or batch.
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
@@ -31,15 +31,15 @@ cdef extern from *:
     bint TK_SHARES_INTS
 
 cdef enum:
-    GIL_FREE_BYTES = 2048          # shorter texts cost less than giving up the GIL and taking it back
-    SLICE_BYTES = 1 << 24          # how much is encoded between two looks at signals (under 0.2 s)
-    KEEP_BYTES = 1 << 24           # scratch above this is given back after the call
-    GROWN_BYTES = 1 << 26          # as tokkit.limits has it
-    LONG_TEXT = 1 << 13            # units of text, whose ids may become an array without a copy
+    GIL_FREE_BYTES = 2048          # shorter texts cost less than to release the GIL and take it again
+    SLICE_BYTES = 1 << 24          # how much is encoded between two checks for signals (under 0.2 s)
+    KEEP_BYTES = 1 << 24           # larger scratch memory is freed after the call
+    GROWN_BYTES = 1 << 26          # the same limit as in tokkit.limits
+    LONG_TEXT = 1 << 13            # units of text from which on ids become an array without a copy
 
 new_array, IDS, SPANS, WORDS = np.empty, np.dtype(np.uint32), np.dtype(np.int64), np.dtype(np.int32)
 
-cdef double FIRST_DENSITY = 0.25  # English has 0.23 ids a byte
+cdef double FIRST_DENSITY = 0.25  # ids per byte; English has 0.23
 
 tk_isa_use(chosen_isa())
 
@@ -52,7 +52,7 @@ STATUS_MESSAGES = {
 
 
 def use_isa(name):
-    """From now on, encode with this instruction set, in all threads; None is the one that the process has chosen."""
+    """Encode with this instruction set from now on, in all threads; None restores the one chosen at import."""
     tk_isa_use(isa_number(name))
 
 
@@ -64,11 +64,11 @@ cdef object check(int status):
 
 
 cdef class Finder:
-    """Which added tokens are looked for in a text, by one policy. Immutable.
+    """Which added tokens to find in a text, by one policy. Immutable.
 
-    `given` finds those of the text as it stands and `normalized` those of the normalized text; each is (AddedMatcher,
-    bytes that say which tokens, or None for all). `guard` has the texts of all: none may stand across a place where a
-    text is cut; without one, texts are not cut where tokens are looked for.
+    `given` finds those in the original text and `normalized` those in the normalized text; each is (AddedMatcher,
+    bytes that select tokens, or None for all). `guard` has all of them: no token may lie across a position where a
+    text is cut. Without a guard, texts in which tokens are searched are not cut.
     """
 
     def __cinit__(self, given=None, normalized=None, SpecialMatcher guard=None):
@@ -92,7 +92,7 @@ cdef tk_finder *finder_of(Finder finder) noexcept:
 
 
 cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL:
-    # Fill a rule and return it; NULL for None.
+    # Fills a rule and returns it; NULL for None.
     cdef const uint8_t[::1] left, right
     cdef size_t k
     if tables is None:
@@ -107,10 +107,10 @@ cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL:
 
 
 cdef class Worker:
-    # Cache and scratch for one thread at a time.
+    # Cache and scratch memory for one thread at a time.
     def __cinit__(self, Encoder encoder):
         cdef int status
-        with nogil:  # it takes milliseconds: threads set up theirs side by side
+        with nogil:  # it takes milliseconds: threads set up their own in parallel
             status = tk_worker_init(&self.state, &encoder.plan, encoder.max_words)
         if status == TK_BAD_INPUT:
             raise ValueError("two tokens have the same bytes")
@@ -125,7 +125,7 @@ cdef class Worker:
 
 
 cdef class Encoder:
-    """Runs one plan. Immutable for callers; caches inside are one thread's at a time. Its kinds say what is in it."""
+    """Runs one plan. Immutable for callers; one thread at a time uses each cache. Subclasses define the plan."""
 
     def __cinit__(self, *_args, **_options):
         self.idle = []
@@ -133,7 +133,7 @@ cdef class Encoder:
         self.plan.grown = GROWN_BYTES
 
     cdef int share_ints(self) except -1:
-        # Once n_ids is known.
+        # Called when n_ids is known.
         if TK_SHARES_INTS:
             self.ints = <PyObject **> PyMem_Calloc(self.n_ids, sizeof(PyObject *))
             if self.ints is NULL:
@@ -158,7 +158,7 @@ cdef class Encoder:
         self.idle.append(worker)
 
     cdef bint describe(self, tk_document *document, Finder finder) noexcept:
-        # How a text may be cut into parts; whether it may be at all.
+        # Whether a text may be cut into chunks, and how.
         document.rule = self.plan.rule
         document.special = NULL
         document.beside = self.plan.edges != 0 or self.plan.sp != NULL
@@ -166,7 +166,7 @@ cdef class Encoder:
             document.special = &finder.guard.special
         return self.splittable and (finder is None or finder.splittable)
 
-    # ids of a text stay in the worker until they are copied out as a list, an array or a number
+    # The ids of a text stay in the worker until they are copied to a list or an array, or counted.
 
     cdef object run(self, Worker worker, text, Finder finder):
         cdef TextView view
@@ -177,7 +177,7 @@ cdef class Encoder:
         cdef int status
         w.n_ids = 0
         w.continues = w.goes_on = 0
-        text = view_text(text, &view)  # keeps the memory alive until the ids are there
+        text = view_text(text, &view)  # keeps the memory alive until the ids are copied
         if view.length >= LONG_TEXT:
             self.pool.fit(&w.ids, &w.ids_capacity, view.length, worker.density)
         if view.length < GIL_FREE_BYTES:
@@ -205,7 +205,7 @@ cdef class Encoder:
         cdef size_t k
         cdef PyObject *item
         for k in range(n):
-            # A special token may have an id after all those of a SentencePiece model.
+            # A special token may have an id above all those of a SentencePiece model.
             if TK_SHARES_INTS and ids[k] < self.n_ids:
                 item = self.ints[ids[k]]
                 if item is NULL:
@@ -220,11 +220,11 @@ cdef class Encoder:
         return self.pool.array(&worker.state.ids, &worker.state.ids_capacity, worker.state.n_ids)
 
     def bound(self, size_t n_bytes):
-        """Let stages make no more than so many bytes of a text, or 32 times what it has."""
+        """Limit what stages may make of a text: to so many bytes, or 32 times its size if that is more."""
         self.plan.grown = n_bytes
 
     def prepare(self):
-        """Set up the cache of the first thread now, rather than when the first text comes."""
+        """Set up the cache of the first thread now, instead of at the first text."""
         self.give_back(self.take_worker())
 
     def encode(self, text, Finder finder=None) -> list:
@@ -257,8 +257,8 @@ cdef class Encoder:
     def aligned(self, bytes text not None, Finder finder=None, bytes before=b"", bytes after=b""):
         """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in its bytes, int32 (n,).
 
-        Around them stand ids that are given along, packed as uint32: with empty spans at 0, and no word, which is -1.
-        None for a text that this plan has to leave to the components.
+        The given ids before and after the text are packed as uint32; they have empty spans at 0, and -1 as their word.
+        None for a text that this plan cannot encode: the components must.
         """
         cdef Worker worker = self.take_worker()
         cdef tk_worker *w = &worker.state
@@ -289,7 +289,7 @@ cdef class Encoder:
             self.give_back(worker)
 
     def encode_part(self, bytes text not None, Finder finder, bint continues, bint goes_on) -> list:
-        """Return the ids of a part of a text: one that continues what came before, or after which the text goes on."""
+        """Return the ids of a chunk of a text: one that continues earlier text, or that more text follows."""
         cdef Worker worker = self.take_worker()
         cdef tk_worker *w = &worker.state
         cdef const tk_finder *added = finder_of(finder)
@@ -313,7 +313,7 @@ cdef class Encoder:
             self.give_back(worker)
 
     def cache_info(self) -> dict:
-        """Return sizes and counts of the idle workers' caches, added up."""
+        """Return the sums of sizes and counts of the idle workers' caches."""
         cdef Worker worker
         totals = {"workers": 0, "words": 0, "own_words": 0, "long_words": 0, "misses": 0, "bytes": 0}
         for worker in list(self.idle):
@@ -330,8 +330,8 @@ cdef object framed(
     array, size_t width, const char *before, size_t a, const void *items, size_t n, const char *after, size_t b,
     int fill
 ):
-    # Fill an array with a, n and b items of `width` bytes; with bytes that are `fill` where there are none. By the
-    # buffer protocol itself: a typed memoryview takes as long as a short text.
+    # Fills an array with a, n and b items of `width` bytes; without a source the bytes are `fill`. Uses the buffer
+    # protocol directly: to make a typed memoryview takes as long as to process a short text.
     cdef Py_buffer view
     cdef char *out
     if a + n + b == 0:

@@ -14,10 +14,10 @@ tk_isa_use(chosen_isa())
 
 
 cdef class SentencePieceEncoder:
-    """Normalizer and model of sentencepiece as a plan. Caches inside are one thread's at a time.
+    """Normalizer and model of sentencepiece as a plan. Only one thread at a time uses each cache inside.
 
-    `offsets` (n + 1,), `scores` (n,) and `kinds` (n,) say what the pieces in `blob` are, `model` is one of `MODELS`;
-    `word_marks` (uint8, n) says which begin a word (1), or have one begin after them (2). Texts may be cut by `rule`,
+    `offsets` (n + 1,), `scores` (n,) and `kinds` (n,) describe the pieces in `blob`; `model` is one of `MODELS`;
+    `word_marks` (uint8, n): 1 if the piece begins a word, 2 if a word begins after it. Texts may be cut by `rule`,
     the tables of a cut rule (csrc/split/cut_rule.h), or nowhere.
     """
 
@@ -63,10 +63,10 @@ cdef class SentencePieceEncoder:
         tk_sp_free(&self.state)
 
     def encode_whole(self, text):
-        """Return the ids of a text as `encode_array` does, but by no cuts and no cache.
+        """Return the ids of a text as `encode_array` does, but without cutting it and without the cache.
 
-        benchmarks.bench_sentencepiece measures those by it: on text without a word that comes again they may not
-        take more than twice as long.
+        benchmarks.bench_sentencepiece compares the two: on text in which no word is repeated, cutting and cache may
+        take at most twice as long.
         """
         cdef Worker worker = self.take_worker()
         try:
@@ -78,10 +78,10 @@ cdef class SentencePieceEncoder:
             self.give_back(worker)
 
     def segments(self, bytes text not None):
-        """Return (normalized, ids, spans, origin) of UTF-8: bytes with U+2581 spelt out; uint32 (n,); int64 (n, 2) in
-        them; and uint32 (bytes + 1,), the byte of the text that each of them comes from.
+        """Return (normalized, ids, spans, origin) of UTF-8: bytes with spaces as U+2581; uint32 (n,); int64 (n, 2) in
+        them; and uint32 (bytes + 1,), the offset in the text that each of these bytes comes from.
 
-        Of a character that becomes several byte pieces, all but the last have an empty span at its start.
+        If a character becomes several byte pieces, all but the last have an empty span at its start.
         """
         cdef Worker worker = self.take_worker()
         cdef tk_sp_scratch *w = worker.state.sp
@@ -102,7 +102,7 @@ cdef class SentencePieceEncoder:
             self.give_back(worker)
 
     cdef object spelt_out(self, tk_sp_scratch *w):
-        # The buffer with its spaces as U+2581; the spans that the worker has become those of this text.
+        # The buffer with its spaces as U+2581; the worker's spans are changed to spans of this text.
         cdef size_t k, i, at = 0, width = 3 if self.state.escape else 1
         cdef uint32_t[::1] moved = np.empty(w.n + 1, dtype=np.uint32), from_
         cdef uint8_t[::1] out
@@ -124,7 +124,7 @@ cdef class SentencePieceEncoder:
         return normalized[:at].tobytes(), origin
 
     def normalize(self, bytes text not None):
-        """Return a text as the model normalizes it, with U+2581 spelt out."""
+        """Return a text as the model normalizes it, with spaces as U+2581."""
         cdef Worker worker = self.take_worker()
         cdef tk_sp_scratch *w = worker.state.sp
         cdef TextView view
@@ -138,13 +138,13 @@ cdef class SentencePieceEncoder:
             self.give_back(worker)
 
     def build_steps(self) -> int:
-        """Return how many bytes of pieces were looked at to find out what merges: of BPE, at most twice as many as
-        there are.
+        """Return how many bytes of pieces were read to find the merges: for BPE, at most twice the bytes of all
+        pieces.
         """
         return self.state.steps
 
     def cache_info(self) -> dict:
-        """Return sizes and counts of the idle workers' caches, added up."""
+        """Return the sums of sizes and counts of the idle workers' caches."""
         cdef Worker worker
         cdef tk_sp_cache *cache
         totals = {"workers": 0, "words": 0, "long_words": 0, "max_words": 0, "misses": 0}

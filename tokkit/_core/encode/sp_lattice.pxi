@@ -50,7 +50,7 @@ SPACE = "\u2581".encode()
 
 
 cdef class NormalizedText:
-    # A normalized text as it stands in the engine's buffer, and where each byte of that is in it.
+    # A normalized text as it is in the engine's buffer, and the offset of each of its bytes there.
     cdef SentencePieceEncoder encoder
     cdef bytes form
     cdef object places
@@ -62,7 +62,7 @@ cdef class NormalizedText:
         self.places = np.append(0, np.cumsum(widths)).astype(np.int64)
 
     cdef object tokens(self, tk_sp_tokens *w):
-        # The tokens that the model left: unknown ones that are neighbours are one.
+        # The tokens of the model: neighbouring unknown ones become one.
         cdef const tk_sp_rules *rules = <const tk_sp_rules *> &self.encoder.state
         cdef size_t k
         cdef int64_t last = -1
@@ -77,7 +77,7 @@ cdef class NormalizedText:
         return np.array(ids, dtype=np.uint32), self.places[np.array(spans, dtype=np.int64).reshape((len(spans), 2))]
 
     def best(self):
-        """Return (ids, spans, score) of the best way, as the encoder goes it."""
+        """Return (ids, spans, score) of the best path, found as the encoder finds it."""
         cdef tk_sp_scratch w
         cdef float score = 0
         cdef int status
@@ -93,7 +93,7 @@ cdef class NormalizedText:
             tk_sp_scratch_free(&w)
 
     def merge(self, double dropout, uint64_t seed):
-        """Return (ids, spans) of BPE, each merge left out with a chance of `dropout`."""
+        """Return (ids, spans) of BPE; each merge is skipped with probability `dropout`."""
         cdef tk_sp_scratch w
         cdef int status
         cdef const uint8_t *p = self.form
@@ -109,7 +109,7 @@ cdef class NormalizedText:
 
 
 cdef class Lattice(NormalizedText):
-    """All ways through a normalized text, of a Unigram model. A way is (ids, spans, score).
+    """The lattice of a normalized text by a Unigram model: all its paths. A path is (ids, spans, score).
 
     ids are uint32 (n,), spans int64 (n, 2) in bytes of the normalized text.
     """
@@ -173,7 +173,7 @@ cdef class Lattice(NormalizedText):
         return found
 
     def nbest(self, size_t n, double seconds=float("inf")):
-        """Return up to n ways, the best first. TimeoutError after so many seconds, most of which making ways takes."""
+        """Return up to n paths, the best first. TimeoutError after so many seconds."""
         cdef tk_sp_search search
         cdef int status
         cdef double until = time.monotonic() + seconds
@@ -187,7 +187,7 @@ cdef class Lattice(NormalizedText):
             tk_sp_search_free(&search)
 
     def sample(self, double alpha, uint64_t seed, size_t n):
-        """Return n ways by chance; the score is the logarithm of their probability."""
+        """Return n random paths; the score is the logarithm of their probability."""
         cdef size_t length = len(self.form), k, count
         cdef double score
         cdef uint32_t[::1] path = np.empty(length + 1, dtype=np.uint32)
@@ -203,7 +203,7 @@ cdef class Lattice(NormalizedText):
         return found
 
     def sample_apart(self, double alpha, uint64_t seed, size_t n):
-        """Return up to n ways drawn without replacement, as (ids, spans, noisy score, logarithm of the probability)."""
+        """Return up to n paths drawn without replacement, as (ids, spans, noisy score, log-probability)."""
         cdef tk_sp_search search
         cdef int status
         memset(&search, 0, sizeof(search))
@@ -217,12 +217,12 @@ cdef class Lattice(NormalizedText):
             tk_sp_search_free(&search)
 
     def total(self, double alpha):
-        """Return the logarithm of the sum of exp(alpha × score) over all ways."""
+        """Return the logarithm of the sum of exp(alpha × score) over all paths."""
         self.sum_up(alpha)
         return self.state.sums[len(self.form)]
 
     def entropy(self, double alpha):
-        """Return the entropy of the ways, in nats, where each has a probability as of exp(alpha × score)."""
+        """Return the entropy of the paths, in nats; the probability of each is proportional to exp(alpha × score)."""
         cdef double[::1] scratch = np.empty(len(self.form) + 1)
         cdef double result
         self.sum_up(alpha)

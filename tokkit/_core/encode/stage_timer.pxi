@@ -15,13 +15,13 @@ cdef extern from "cycles.h" nogil:
     int TK_CHAIN_CYCLES
     void tk_chain(uint64_t steps, volatile uint64_t *end)
 
-STAGES = ("scan", "keys", "probe", "emit", "all")  # by the numbers of csrc/encode/plan.h; each has those before it
+STAGES = ("scan", "keys", "probe", "emit", "all")  # by the numbers of csrc/encode/plan.h; each includes those before it
 CHAIN_STEPS = 1 << 21                              # about a millisecond
-CHAIN_RUNS = 9                                     # of which the fastest counts: whatever disturbs one makes it slower
+CHAIN_RUNS = 9                                     # the fastest run counts: disturbances only make a run slower
 
 
 def clock_hertz() -> float:
-    """Return the cycles a second that this core runs at now, measured: what a system says of it is often not so."""
+    """Return the measured clock rate of this core, in cycles per second: what the system reports is often wrong."""
     cdef uint64_t steps = CHAIN_STEPS
     cdef volatile uint64_t end = 1
     best = float("inf")
@@ -36,8 +36,8 @@ def clock_hertz() -> float:
 def scan_seconds(split, texts, *, isa=None) -> tuple:
     """Return (seconds, pretokens) of cutting texts; `split` numbers a scanner or is compiled.
 
-    Dropped spans count as pretokens, and `isa` is as in `StageTimer.run`. No array is made of the ends, which takes
-    longer than finding them: so benchmarks.bench_pretokenize compares scanners.
+    Dropped spans count as pretokens, and `isa` is as in `StageTimer.run`. The ends are not copied to an array, because
+    that takes longer than to find them: benchmarks.bench_pretokenize compares scanners this way.
     """
     cdef tk_plan plan
     cdef tk_worker scratch
@@ -64,10 +64,10 @@ def scan_seconds(split, texts, *, isa=None) -> tuple:
 
 
 cdef class StageTimer:
-    """The stages of encoding, timed one upon another: what one costs is the difference to the stage before it.
+    """Times the stages of encoding, each with all stages before it: the difference is what a stage costs.
 
-    scan: the ends of the pretokens. keys: their keys, and the prefetch of their lines in the cache. probe: look those
-    up. emit: write the ids found there. all: encode, which also gives ids to what the first line does not have.
+    scan: find the ends of the pretokens. keys: compute their keys, and prefetch their cache lines. probe: look the keys
+    up. emit: write the ids found there. all: encode, also what is not in the first line of the cache.
     Texts become UTF-8 before the clock starts; nothing is copied to a result.
     """
 
@@ -84,11 +84,11 @@ cdef class StageTimer:
         self.run("all")
 
     def run(self, stage, *, isa=None, fresh=False) -> tuple:
-        """Return (seconds, pretokens, ids): all texts up to `stage`, by a cache that has seen them, or a `fresh` one.
+        """Return (seconds, pretokens, ids): all texts up to `stage`, with a cache that has seen them, or a `fresh` one.
 
-        `isa` names one of `text.isas()`; while this runs, the whole process encodes with it. Pretokens are counted up
-        to "emit", dropped spans among them; ids from "probe" on.
-        ValueError: no such stage, or an instruction set that the machine does not have.
+        `isa` names one of `text.isas()`; during the call the whole process encodes with it. Pretokens are counted up to
+        the stage "emit", with dropped spans; ids are counted from "probe" on.
+        ValueError: an unknown stage, or an instruction set that the machine does not have.
         """
         if stage not in STAGES:
             raise ValueError(f"stage is {stage!r}; it must be one of {', '.join(STAGES)}")

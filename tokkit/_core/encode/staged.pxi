@@ -30,26 +30,26 @@ KINDS = (
     "replace_pattern", "charsmap", "split_pattern", "split_kind", "split_character", "split_words", "split_bert",
     "split_scripts", "split_fixed", "prefix_space", "byte_symbols", "metaspace",
 )
-"""By the numbers of csrc/encode/stages.h."""
+"""In the order of their numbers in csrc/encode/stages.h."""
 
 
 def kinds_of(str character) -> set:
-    """Return which of `CHARACTER_KINDS` the first character of a text has."""
+    """Return which of `CHARACTER_KINDS` the first character of a text is."""
     cdef bytes utf8 = character[:1].encode() + b"\0\0\0"
     cdef unsigned length, kinds = tk_kinds_at(utf8, &length)
     return {name for name, kind in CHARACTER_KINDS.items() if kinds & <int> kind}
 
 
 cdef class Stages:
-    """Components to run one upon another, each (kind, options…). Immutable.
+    """Components to run one after another, each (kind, options…). Immutable.
 
     ("form", "NFC"), ("lowercase",), ("strip_accents",), ("nmt",), ("byte_level",), ("bert", clean, chinese, strip,
     lower), ("prepend", utf8), ("strip", left, right), ("replace", utf8, content, least, ahead),
     ("replace_pattern", SplitPattern, content), ("charsmap", Charsmap, longest), ("split_pattern", scanner or
     SplitPattern, behavior, invert), ("split_kind", kind, behavior), ("split_character", character, behavior),
     ("split_words",), ("split_bert",), ("split_scripts",), ("split_fixed", length), ("prefix_space",),
-    ("byte_symbols",), ("metaspace", replacement, scheme). In place of "prefix_space" and "metaspace",
-    "prefix_space_first" and "metaspace_first" do not prepend inside a text of which only a part is seen.
+    ("byte_symbols",), ("metaspace", replacement, scheme). Instead of "prefix_space" and "metaspace",
+    "prefix_space_first" and "metaspace_first" do not prepend inside a text of which only a chunk is given.
 
     >>> from tokkit._core.align import AlignedText
     >>> text = AlignedText("A b")
@@ -133,7 +133,7 @@ cdef class Stages:
         stage.split = split_of(split)
 
     def run(self, AlignedText text not None):
-        """Change the pretokens of a text that are no added tokens, and cut them further."""
+        """Change the pretokens of a text that are not added tokens, and cut them further."""
         cdef int status
         with nogil:
             status = tk_stages_run(self.list, self.n, &text.state)
@@ -147,12 +147,12 @@ cdef int checked_behavior(int behavior) except -1:
 
 
 cdef class StagedEncoder(Encoder):
-    """Components and a model as a plan: units of a text are cut by a rule, and those that miss run through `stages`.
+    """Components and a model as a plan: a rule cuts a text into units; those not in the cache run through `stages`.
 
     `rule` has the two tables of a cut rule (uint8, 133 atoms, see csrc/split/cut_rule.h), or is None for a text that is
-    one unit; `word_rule` is that of cuts that also end words, or, with `one_word`, all between two added tokens is one
-    word. `before` runs on the text between two added tokens before that is cut. `edges` has the bits 1, 2 and 4
-    where a unit at the start of a text, after an added token, or at the end of either is encoded otherwise.
+    one unit; `word_rule` has the cuts that also end words, or, with `one_word`, the text between two added tokens is
+    one word. `before` runs on the text between two added tokens before that is cut. `edges` has the bits 1, 2 and 4
+    if a unit at the start of a text, after an added token, or at the end of either is encoded differently.
     """
 
     def __cinit__(self, PieceEncoder model not None, Stages stages not None, *, Stages before=None, rule=None,

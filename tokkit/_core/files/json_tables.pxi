@@ -31,10 +31,10 @@ cdef extern from "files/json_tables.h" nogil:
 def find_tables(bytes data not None):
     """Return (vocab, merges) of the model in a tokenizer.json, packed; None where anything in them is unusual.
 
-    `vocab` is (start, end, blob, offsets, ids or None, scores or None): bytes of the file, and tokens in the order in
-    which they stand there, with int64 ids or float64 scores. `merges` is (start, end, text, between, number of them),
-    as TokenIndex.find_merges takes them. Either is None where the file has none. Only these tables are checked, and
-    that no id stands twice; the rest of the file need not be JSON.
+    `vocab` is (start, end, blob, offsets, ids or None, scores or None): bytes of the file, and tokens in the order of
+    the file, with int64 ids or float64 scores. `merges` is (start, end, text, between, number of them), as
+    TokenIndex.find_merges takes them. Either is None if the file has none. Only these tables are checked, and that no
+    id occurs twice; the rest of the file need not be JSON.
     """
     cdef tk_json_tables found
     cdef const uint8_t *p = <const uint8_t *> PyBytes_AS_STRING(data)

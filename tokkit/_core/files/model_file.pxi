@@ -1,7 +1,7 @@
 # Reads a SentencePiece model file, in the wire format of protocol buffers: its pieces, and where other fields are.
 #
-# A field is a varint (number << 3 | form) and a value, by the form: a varint (0), 8 bytes (1), a length and so many
-# bytes (2), 4 bytes (5). Groups (3, 4), which nobody writes any more, are refused. Nothing is read beyond the end.
+# A field is a varint (number << 3 | form) and a value, whose form is a varint (0), 8 bytes (1), a length and as many
+# bytes (2), or 4 bytes (5). Groups (3, 4), which are obsolete, are refused. Nothing is read beyond the end.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
@@ -36,7 +36,7 @@ cdef struct Piece:
     size_t start, length
     uint64_t type
     float score
-    bint odd  # it is not as a writer would have it that writes each field once, in order and only where it has to
+    bint odd  # a field is repeated, out of order or not needed: usual writers do not do this
 
 
 cdef int read_varint(Reader *r, uint64_t *value) noexcept nogil:
@@ -117,10 +117,10 @@ cdef int read_piece(Reader *r, const Field *whole, Piece *piece) noexcept nogil:
 
 
 def read_model(bytes data not None):
-    """Return (texts joined, where each ends, scores, types), pieces that are written in another way, and other fields.
+    """Return (texts joined, where each ends, scores, types), pieces that are written differently, and other fields.
 
     The first are bytes and arrays, int64 (n + 1,), float32 (n,) and int64 (n,); the second a list of (number, bytes);
-    the third one of (number, start, end), where each field lies. ValueError says at which byte the file is wrong.
+    the third a list of (number, start, end), the span of each field. ValueError says at which byte the file is wrong.
     """
     cdef Reader r
     cdef Field field

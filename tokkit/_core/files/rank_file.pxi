@@ -8,7 +8,7 @@ cdef extern from "base.h" nogil:
     uint64_t tk_hash_bytes(const uint8_t *p, size_t n)
 
 MAX_RANK = (1 << 21) - 1
-"""The greatest id that the core takes: 21 bits, so that a pair of ids and a length fit one word."""
+"""The greatest id that the core takes: 21 bits, so that two ids and a length fit in one word."""
 
 cdef uint32_t RANK_LIMIT = 1 << 21
 
@@ -52,11 +52,11 @@ cdef struct Reading:
     uint8_t *tokens    # decoded, in the order of the lines
     int64_t *ends      # token i is tokens[ends[i]:ends[i + 1]]
     uint32_t *ranks    # of token i
-    uint8_t *taken     # rank → whether a line had it
+    uint8_t *taken     # rank → whether a line had this rank
     uint32_t *slots    # hash of a token → 1 + its number; 0 is free
     size_t mask
     size_t count       # tokens so far
-    size_t line        # number of the line at hand, from 1
+    size_t line        # number of the current line, from 1
     uint32_t top       # one more than the greatest rank
     bint rising        # each rank is above the one before
 
@@ -93,7 +93,7 @@ cdef Py_ssize_t decode_base64(const uint8_t *p, size_t n, uint8_t *out) noexcept
 
 
 cdef bint is_new(Reading *r, const uint8_t *token, size_t n) noexcept nogil:
-    """Enter token number r.count into the table, unless a token has the same bytes."""
+    """Insert token number r.count into the table, unless a token has the same bytes."""
     cdef size_t slot = tk_hash_bytes(token, n) & r.mask
     cdef uint32_t other
     while r.slots[slot]:
@@ -106,7 +106,7 @@ cdef bint is_new(Reading *r, const uint8_t *token, size_t n) noexcept nogil:
 
 
 cdef Fault read_line(Reading *r, size_t start, size_t end) noexcept nogil:
-    """Take one line that is not blank, its end and outer white space cut off."""
+    """Read one line that is not blank, without its line end and outer white space."""
     cdef const uint8_t *p = r.data
     cdef size_t i = start
     cdef Py_ssize_t n

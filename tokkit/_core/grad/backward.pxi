@@ -125,7 +125,7 @@ cdef int layout(Rows a, ptrdiff_t *row, ptrdiff_t *column, object name) except -
 
 
 cdef class Room:
-    """Memory that products work in; one for those that follow one another. A second thread waits for it."""
+    """Scratch memory of products, for one product after another. A second thread waits for it."""
 
     cdef tk_room room
     cdef object lock
@@ -142,8 +142,8 @@ def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=No
            float[::1] a_sums=None, bint bf16=False, dots=None, Room room=None, int threads=1, isa=None):
     """Write a b + add, or a b + bias, to c (m, n), for a (m, k) and b (k, n) of any layout; add may be c.
 
-    The sums of the rows of a are added to `a_sums`. With `bf16` numbers of a and b are rounded to that; `dots` says
-    whether by the CPU's instruction for pairs of them, if it has one. None: if it is the faster way.
+    The sums of the rows of a are added to `a_sums`. With `bf16` the numbers of a and b are rounded to bfloat16; `dots`
+    says whether to use the CPU's instruction for pairs of them, if it has one. None chooses the faster way.
     """
     cdef tk_matmul w
     cdef int status, which = chosen(isa)
@@ -186,7 +186,7 @@ cdef int same_shape(Rows a, Py_ssize_t n, Py_ssize_t m, object name) except -1:
 
 
 cdef uint32_t least_of(float p) noexcept nogil:
-    """Return the hash from which on a number is left where p drop out."""
+    """Return the smallest hash whose number is kept if a share p is dropped."""
     return <uint32_t> min(p * 4294967296.0, 4294967295.0)
 
 
@@ -218,9 +218,9 @@ def grad_attention(Rows q not None, Rows k not None, Rows v not None, float[:, :
                    size_t first_sequence=0, int threads=1, isa=None):
     """Write the attention of q (B T, H D), k and v (B T, K D) to out, and sums for backward to lse (B, H, T).
 
-    q, k and v are columns of rows that are equally far apart. Weights are 0 with probability `dropout`, and the others
-    divided by 1 - dropout: which, the seed and the numbers of the sequence (from `first_sequence` on), head, query and
-    key say.
+    q, k, v are columns of arrays with equal distances between rows. Each weight is 0 with probability `dropout`, else
+    it is divided by 1 - dropout. The seed and the numbers of the sequence (from `first_sequence` on), head, query and
+    key decide which.
     """
     cdef tk_grad_attention w
     cdef int status = 0, which = chosen(isa)
@@ -235,7 +235,7 @@ def attention_back(Rows q not None, Rows k not None, Rows v not None, float[:, :
                    float[:, :, ::1] lse not None, Rows dout not None, float[:, :] dq not None,
                    float[:, :] dk not None, float[:, :] dv not None, *, float scale, bint causal=True, float dropout=0,
                    uint64_t seed=0, size_t first_sequence=0, int threads=1, isa=None):
-    """Write the gradients of what `grad_attention` was given to dq, dk and dv, which lie as q, k and v do."""
+    """Write the gradients of the inputs of `grad_attention` to dq, dk and dv, which have the layout of q, k and v."""
     cdef tk_grad_attention w
     cdef int status = 0, which = chosen(isa)
     if not heads_of(&w, q, k, v, out, lse, scale, causal, dropout, seed, first_sequence):
@@ -279,7 +279,7 @@ cdef int begin_back(tk_grad_rows_work *w, Rows dy, Rows x, float[:, :] dx) excep
 def norm_back(Rows dy not None, Rows x not None, Columns weight not None, float[:, :] dx not None,
               float[::1] dweight not None, float[::1] dbias=None, *, Rows add=None, float eps=1e-5, bint centred=True,
               int threads=1, isa=None):
-    """Write the gradient of a norm's input, + add, to dx, and add those of its weight and bias to theirs."""
+    """Write the gradient of a norm's input, + add, to dx; add the gradients of its weight and bias to their sums."""
     cdef tk_grad_rows_work w
     if not begin_back(&w, dy, x, dx):
         return
@@ -333,7 +333,7 @@ def cross_entropy_back(Rows x not None, const int64_t[::1] targets not None, flo
                        float[::1] losses not None, float by, *, int threads=1, isa=None):
     """Write the loss of each row of logits x (n, V) to losses (n), and `by` times its gradient to dx, which may be x.
 
-    Rows whose target is below 0 have none.
+    Rows whose target is below 0 have loss 0 and gradient 0.
     """
     cdef tk_grad_rows_work w
     cdef Py_ssize_t i
@@ -349,7 +349,7 @@ def cross_entropy_back(Rows x not None, const int64_t[::1] targets not None, flo
 
 
 def drop_out(Rows x not None, float[:, :] y not None, float p, uint64_t seed, *, int threads=1, isa=None):
-    """Write x / (1 - p) to y, and 0 with probability p: which, the seed and the place say. y may be x."""
+    """Write x / (1 - p) to y, or 0 with probability p; seed and position decide which. y may be x."""
     cdef tk_grad_rows_work w
     if begin_back(&w, x, x, y):
         w.y, w.y_step, w.by, w.seed = w.dx, w.dx_step, 1 / (1 - p), seed
@@ -358,7 +358,7 @@ def drop_out(Rows x not None, float[:, :] y not None, float p, uint64_t seed, *,
 
 
 def add_column_sums(Rows dy not None, float[::1] sums not None, *, int threads=1, isa=None):
-    """Add the sum of the rows of dy (n, m) to sums (m), in their order."""
+    """Add the sum of the rows of dy (n, m), in their order, to sums (m)."""
     cdef tk_grad_rows_work w
     memset(&w, 0, sizeof(w))
     if dy.shape[1] != sums.shape[0]:
@@ -371,7 +371,7 @@ def add_column_sums(Rows dy not None, float[::1] sums not None, *, int threads=1
 
 def scatter_add(Rows dy not None, const int64_t[::1] ids not None, float[:, :] table not None, *, int threads=1,
                 isa=None):
-    """Add each row of dy (n, m) to the row of the table that its id says, in their order."""
+    """Add each row of dy (n, m) to the row of the table that its id names, in their order."""
     cdef tk_grad_rows_work w
     cdef Py_ssize_t i
     memset(&w, 0, sizeof(w))

@@ -12,7 +12,7 @@ def batch_norm(Rows x not None, const float[::1] weight not None, const float[::
                bint of_batch=True, int threads=1, isa=None):
     """Write (x - mean) / sqrt(variance + eps) weight + bias of columns of x (n, m) to y, which may be x.
 
-    With `of_batch` the mean and the variance (m), divided by n, are made first; else they are read.
+    With `of_batch` the mean and the variance (m), divided by n, are computed first; else they are read.
     """
     cdef tk_grad_rows_work w
     if not begin_back(&w, x, x, y):

@@ -32,7 +32,7 @@ cdef extern from "nn/optim.h" nogil:
 def adamw_step(float[::1] p not None, const float[::1] g not None, float[::1] m not None, float[::1] v not None, *,
                double lr, double beta1, double beta2, double eps, double decay, double by, long long number,
                int threads=1, isa=None):
-    """Do step `number` (from 1 on) of AdamW with gradients g * by: p, and the averages m and v, change in place."""
+    """Do step `number` (from 1 on) of AdamW with gradients g * by; changes p and the averages m and v in place."""
     cdef tk_optim_work w
     cdef int which = chosen(isa)
     memset(&w, 0, sizeof(w))
@@ -50,7 +50,7 @@ def adamw_step(float[::1] p not None, const float[::1] g not None, float[::1] m 
 
 def sgd_step(float[::1] p not None, const float[::1] g not None, float[::1] m=None, *, double lr, double momentum,
              double decay, double by, int threads=1, isa=None):
-    """Do a step of SGD with gradients g * by + p * decay; with m, their sum by momentum, which changes in place."""
+    """Do a step of SGD with gradients g * by + p * decay; with momentum, m is their running sum, changed in place."""
     cdef tk_optim_work w
     cdef int which = chosen(isa)
     memset(&w, 0, sizeof(w))
@@ -82,7 +82,7 @@ def average_step(float[::1] average not None, float[::1] p not None, double deca
 
 
 def sum_of_squares(const float[::1] g not None, *, int threads=1, isa=None):
-    """Return the sum of g², in an order that does not depend on threads; infinite or NaN if a number is."""
+    """Return the sum of g², in an order that does not depend on threads; infinite or NaN if a number of g is."""
     cdef double total = 0
     cdef int status = 0, which = chosen(isa)
     cdef size_t n = g.shape[0]
@@ -96,7 +96,7 @@ def sum_of_squares(const float[::1] g not None, *, int threads=1, isa=None):
 
 
 def round_to_bf16(float[::1] x not None, uint16_t[::1] half not None, *, bint in_place=False, int threads=1, isa=None):
-    """Write x as bfloat16 to `half`; x becomes that, too, if it is `in_place`."""
+    """Write x as bfloat16 to `half`; with `in_place`, also round x to these numbers."""
     cdef tk_optim_work w
     cdef int which = chosen(isa)
     memset(&w, 0, sizeof(w))

@@ -71,7 +71,7 @@ cdef tk_steps attention_steps(const Py_ssize_t *strides, Py_ssize_t size) noexce
 
 
 cdef int fits(const Py_ssize_t *shape, const Py_ssize_t *strides, Py_ssize_t size, object name) except -1:
-    # What C takes on trust: rows whose items follow one another, and steps of whole items.
+    # C code does not check this: the items of a row are contiguous, and strides are whole items.
     if shape[3] > 1 and strides[3] != size:
         raise ValueError(f"the last axis of {name} is not contiguous")
     if strides[0] % size or strides[1] % size or strides[2] % size:
@@ -99,7 +99,7 @@ cdef struct KeyRows:
 
 
 cdef int take_rows(object array, int kv, object name, KeyRows *made) except -1:
-    # Keys or values of one of the three kinds. `array` is held by the caller.
+    # Keys or values of one of the three dtypes. The caller keeps `array` alive.
     cdef Floats floats
     cdef const uint16_t[:, :, :, :] halves
     cdef const int8_t[:, :, :, :] small
@@ -137,7 +137,7 @@ def attend(
 ):
     """Write attention of q (B, H, T, D), k (B, G, S, D), v (B, G, S, E) to out (B, H, T, E); `band` is csrc's.
 
-    Keys and values may be bfloat16 (uint16), or of one sequence int8 with scales (G, S).
+    Keys and values may also be bfloat16 (uint16), or, for one sequence, int8 with scales (G, S).
     """
     cdef tk_attention a
     cdef KeyRows keys, values

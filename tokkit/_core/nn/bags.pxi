@@ -41,10 +41,10 @@ def bags(
     int threads=1,
     str isa=None,
 ):
-    """Put the mean of the rows of ids[starts[i]:starts[i + 1]] into out (n, m); ValueError where they do not fit.
+    """Write the mean of the rows of ids[starts[i]:starts[i + 1]] to out (n, m); ValueError if the arrays do not fit.
 
-    `row_of`: the row of each id, itself if None. `weights`: what the row of each id is multiplied by. The id `ignored`
-    does not count; of a bag only the first `max_ids` are read. `normalize`: rows of length 1. An empty bag gives zeros.
+    `row_of`: the row of each id; with None it is the id. `weights`: the factor of each id's row. The id `ignored` does
+    not count; only the first `max_ids` of a bag are read. `normalize`: rows of length 1. An empty bag gives zeros.
     """
     cdef tk_bag_work w
     cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))

@@ -20,7 +20,7 @@ cdef class BlockLists:
     """Checked lists: of row r of blocks of head h, entries starts[h, r] … starts[h, r + 1]. Immutable.
 
     blocks (n): numbers of blocks of keys, below `columns`; masks (n): numbers of masks in table (m, BLOCK, BLOCK), with
-    keys before queries, 1 = attend, or -1 for a block that is seen whole.
+    keys before queries, 1 = attend, or -1 for a block without a mask.
     """
 
     cdef tk_block_lists lists

@@ -65,15 +65,15 @@ cdef class PackedDecoder:
     """Layers of a decoder, or with `bidirectional` of an encoder: immutable, so that threads can share it.
 
     Each layer is a dict of `qkv`, `o`, `up`, `down` (PackedLinear), norms (weight, bias or None) by the names
-    `attention`, `forward`, and where there are such `q`, `k`, `attended`, `forwarded`, a `window` or None, and `rope`,
+    `attention`, `forward` and, if the layer has them, `q`, `k`, `attended`, `forwarded`; a `window` or None; `rope`,
     the number of its table of angles, or -1. Without the norm `attention`, which `post_norm` needs, attention reads x
-    as it is. `experts` (PackedExperts) may be in the place of `up` and `down`; `cross_q` and `cross_o`, with the norm
+    itself. `experts` (PackedExperts) may replace `up` and `down`; `cross_q` and `cross_o`, with the norm
     `cross`, are attention to a memory.
     """
 
     cdef tk_decoder decoder
     cdef tk_decoder_layer *layers
-    cdef list kept  # what the layers point into
+    cdef list kept  # keeps alive what the layers point to
     cdef bint remembers  # whether a layer attends to a memory
 
     def __cinit__(self, layers not None, *, size_t dim, size_t heads, size_t kv_heads, size_t head_dim, size_t hidden,
@@ -165,7 +165,7 @@ cdef class PackedDecoder:
         return 0
 
     cdef int check_cache(self, const tk_kv *kv, size_t n_layers, size_t length, Py_ssize_t number) except -1:
-        # A cache has room for `length` tokens; a layer with a window may make it by moving what it keeps.
+        # A cache must have room for `length` tokens; a layer with a window may move its tokens to make room.
         cdef tk_decoder *d = &self.decoder
         if (n_layers, kv.heads, kv.head_dim) != (d.n_layers, d.kv_heads, d.head_dim):
             raise ValueError(f"cache {number} does not fit")
@@ -184,9 +184,9 @@ cdef class PackedDecoder:
             isa=None):
         """Change x (sum of rows, dim) in place, and write new keys and values.
 
-        Sequence i has rows[i] new tokens, and caches[i] = (KeyValues, length) those before them; with None, each
-        sequence is whole, and nothing is kept. memories[i] = (keys, values), arrays (n_layers, kv_heads, length,
-        head_dim), is what sequence i attends to besides. `angles` are pairs of cosines and sines (positions, half) by
+        Sequence i has rows[i] new tokens, and caches[i] = (KeyValues, length) of those before; with None, each sequence
+        is complete, and no keys or values are kept. memories[i] = (keys, values), arrays (n_layers, kv_heads, length,
+        head_dim), is what sequence i also attends to. `angles` are pairs of cosines and sines (positions, half) by
         the numbers that the layers name.
 
         `by_distance` (heads, …) at [zero + d] is added to the score of a key d tokens earlier; `zero` is at least the

@@ -24,7 +24,7 @@ def dots(
     int threads=1,
     str isa=None,
 ):
-    """Put queries (q, m) times rows (n, m) into scores (q, n); ValueError where they do not fit."""
+    """Write queries (q, m) times rows (n, m) to scores (q, n); ValueError if the arrays do not fit."""
     cdef tk_dot_work w
     cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
     cdef Py_ssize_t n = rows.shape[0], m = rows.shape[1], q = queries.shape[0]

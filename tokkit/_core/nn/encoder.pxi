@@ -36,7 +36,7 @@ cdef class PackedEncoder:
 
     cdef tk_encoder encoder
     cdef tk_encoder_layer *layers
-    cdef list kept  # what the layers point into
+    cdef list kept  # keeps alive what the layers point to
 
     def __cinit__(self, layers not None, *, size_t heads, size_t dim, activation="gelu", float eps=1e-12):
         cdef size_t i, n = len(layers)
@@ -77,7 +77,7 @@ cdef class PackedEncoder:
 
     def run(self, float[:, ::1] x not None, const int64_t[::1] starts not None, *, float[:, :, ::1] states=None,
             const float[:, ::1] by_distance=None, Py_ssize_t zero=0, int threads=1, isa=None):
-        """Change x (rows, dim) in place; `states` (layers, rows, dim) gets what each layer leaves."""
+        """Change x (rows, dim) in place; `states` (layers, rows, dim) gets the output of each layer."""
         cdef tk_encoder e = self.encoder
         cdef float *out = NULL
         cdef Py_ssize_t i, longest = 0

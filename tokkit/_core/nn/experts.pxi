@@ -20,15 +20,15 @@ cdef extern from "nn/experts.h" nogil:
 
 
 cdef class PackedExperts:
-    """A router and pairs (up, down) of experts, of which each row goes through `top`; immutable.
+    """A router and the (up, down) pairs of experts; each row goes through the best `top` of them. Immutable.
 
-    `shared` is (up, down) of an expert for all rows, and `shared_gate` (1, dim) weighs it. With a gate in the
-    feed-forward, rows of each up are the gate's, then its own.
+    `shared` is (up, down) of an expert for all rows, and `shared_gate` (1, dim) weights it. With a gate in the
+    feed-forward, the rows of each `up` are first those of the gate, then its own.
     """
 
     cdef tk_experts experts
     cdef tk_expert *pairs
-    cdef list kept  # what the pairs point into
+    cdef list kept  # keeps alive what the pairs point to
 
     def __cinit__(self, PackedLinear router not None, pairs not None, *, size_t top, bint gated, bint renormalize=True,
                   shared=None, PackedLinear shared_gate=None):
@@ -61,7 +61,7 @@ cdef class PackedExperts:
 
     @property
     def dim(self):
-        """Columns of x."""
+        """The number of columns of x."""
         return self.kept[0].shape[1]
 
     def __dealloc__(self):

@@ -36,9 +36,9 @@ def attend_features(
     Floats q, Floats k, Floats v, float[:, :, :, :] out, float[:, :, ::1] state, str feature, *,
     const uint8_t[:, :] ignored=None, int threads=1, isa=None,
 ):
-    """Add k (B, G, S, F), v (B, G, S, E) to state (B, G, F E + F + 1), and answer q (B, H, T, F) in out (B, H, T, E).
+    """Add k (B, G, S, F), v (B, G, S, E) to state (B, G, F E + F + 1); write the result of q (B, H, T, F) to out.
 
-    Either pair may be None, and is then left out. With both, query i is answered as key i was added.
+    out is (B, H, T, E). Either pair may be None, and is left out. With both, query i is computed after key i is added.
     """
     cdef tk_feature_attention a
     cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))

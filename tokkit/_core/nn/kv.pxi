@@ -39,7 +39,7 @@ cdef class KeyValues:
 
     cdef tk_kv kv
     cdef size_t n_layers
-    cdef list kept  # what the layers point into
+    cdef list kept  # keeps alive what the layers point to
 
     def __cinit__(self, layers not None, first not None):
         cdef tk_kv_layer *layer
@@ -91,7 +91,7 @@ cdef class KeyValues:
 
     @property
     def first(self):
-        """The position of the oldest token that each layer has."""
+        """The position of the oldest token in each layer."""
         return [self.kv.layers[i].first for i in range(self.n_layers)]
 
     @first.setter

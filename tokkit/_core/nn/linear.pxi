@@ -12,9 +12,9 @@ FUSED = ("identity", "relu", "gelu", "gelu_tanh", "silu", "tanh")
 
 
 def rounds_bfloat16(isa=None, *, wide=None):
-    """Tell whether rows of x are rounded to bfloat16 where the weights are: the CPU multiplies that, and faster.
+    """Say whether to round rows of x to bfloat16 for weights of bfloat16: if the CPU can multiply that, and faster.
 
-    With wide=False it is enough that the CPU multiplies it; with wide=True rows are never rounded.
+    With wide=False it is enough that the CPU can multiply it; with wide=True rows are never rounded.
     """
     cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
     if wide is None:
@@ -31,9 +31,9 @@ cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, ob
 
 
 cdef class LargeMemory:
-    """Memory for matrices, in huge pages where the system has them: one after another, from chunks of some bytes.
+    """Memory for matrices, one after another in chunks of some bytes, in huge pages if the system has them.
 
-    All of it is given back with the last matrix in it. What has not been taken of a chunk is not touched.
+    All of it is freed with the last matrix in it. The unused part of a chunk is never touched.
     """
 
     def __cinit__(self, size_t chunk=16 << 20):
@@ -43,7 +43,7 @@ cdef class LargeMemory:
         self.next = NULL
 
     cdef void *take(self, size_t n_bytes) except NULL:
-        """Return zeroed memory on 64 bytes, a multiple of 64 of it."""
+        """Return zeroed memory, aligned to 64 bytes; its size is a multiple of 64."""
         cdef void *made
         cdef size_t size
         if n_bytes > self.left:
@@ -66,7 +66,7 @@ cdef class LargeMemory:
 cdef class PackedLinear:
     """W (n, k) and bias (n), packed: immutable, so that threads can share it.
 
-    A buffer of its bytes, with which `over` makes it again. `memory` is where they are put, else memory of its own.
+    Its buffer has its bytes, from which `over` makes it again. They are in `memory` if given, else in its own memory.
     """
 
     def __cinit__(self, *args, **options):
@@ -105,9 +105,9 @@ cdef class PackedLinear:
 
     @classmethod
     def of_blocks(cls, parts not None, kind not None, const float[::1] bias=None, *, LargeMemory memory=None):
-        """Return a matrix in groups of 32 inputs, of numbers that are quantized already.
+        """Return a matrix in groups of 32 inputs, of numbers that are already quantized.
 
-        `parts` are matrices below one another, each (q, scales, minima or None); all of them have minima, or none, and
+        `parts` are matrices to stack, each (q, scales, minima or None); all of them have minima, or none, and
         the same groups g = ceil(k / 32); k is a multiple of 32. The weights of column c and group g are, for i of 0 …
         31,
 
@@ -166,7 +166,7 @@ cdef class PackedLinear:
 
     @classmethod
     def over(cls, const uint8_t[::1] image not None, size_t n, size_t k, kind not None, bint minima=False):
-        """Return the matrix whose bytes `image` holds, without a copy if it begins on 64 bytes; it is not to change."""
+        """Return the matrix with the bytes of `image`, which must not change; no copy if it is aligned to 64 bytes."""
         cdef PackedLinear made = cls.__new__(cls)
         cdef int number = KINDS.index(kind)
         cdef size_t size = tk_linear_bytes(n, k, number, minima)
@@ -216,7 +216,7 @@ cdef class PackedLinear:
 
     def run(self, const float[:, :] x not None, float[:, :] y not None, *, activation="identity",
             const float[:, :] residual=None, int threads=1, isa=None, wide=None):
-        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k); `wide` is that of rounds_bfloat16."""
+        """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k); `wide` is as in rounds_bfloat16."""
         cdef tk_product p
         cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
         if activation not in FUSED:
@@ -233,7 +233,7 @@ cdef class PackedLinear:
         if not (p.m and self.packed.n):
             return
         p.y = &y[0, 0]
-        p.x = &x[0, 0] if self.packed.k else p.y  # nothing is read of it then
+        p.x = &x[0, 0] if self.packed.k else p.y  # then it is not read
         p.x_step, p.y_step = x.strides[0] // <Py_ssize_t> sizeof(float), y.strides[0] // <Py_ssize_t> sizeof(float)
         if residual is not None:
             if residual.shape[0] != y.shape[0] or residual.shape[1] != y.shape[1]:

@@ -73,7 +73,7 @@ cdef int run(tk_row_work *w, int what, int threads, object isa) except -1:
 
 
 def softmax(Rows x, float[:, :] y, *, bint log=False, int threads=1, isa=None):
-    """Write the softmax of each row of x, or its logarithm, to y (n, m); they may be one array."""
+    """Write the softmax of each row of x, or its logarithm, to y (n, m), which may be x."""
     cdef tk_row_work w
     if begin(&w, x, y, x.shape[0]):
         run(&w, TK_LOG_SOFTMAX if log else TK_SOFTMAX, threads, isa)
@@ -98,7 +98,7 @@ def norm(Rows x, float[:, :] y, Columns weight=None, Columns bias=None, *, float
 
 
 def activate(Rows x, float[:, :] y, activation, Columns bias=None, *, int threads=1, isa=None):
-    """Write activation(x + bias) to y (n, m); they may be one array."""
+    """Write activation(x + bias) to y (n, m), which may be x."""
     cdef tk_row_work w
     if begin(&w, x, y, x.shape[0]):
         w.bias, w.kind = columns(bias, &w, "bias"), ACTIVATIONS.index(activation)
@@ -106,7 +106,7 @@ def activate(Rows x, float[:, :] y, activation, Columns bias=None, *, int thread
 
 
 def gate(Rows x, Rows other, float[:, :] y, activation, *, int threads=1, isa=None):
-    """Write activation(x) * other to y (n, m), which may be one of them: SwiGLU's middle, by "silu"."""
+    """Write activation(x) * other to y (n, m), which may be either: with "silu", the middle of SwiGLU."""
     cdef tk_row_work w
     if begin(&w, x, y, x.shape[0]):
         if other.shape[0] != x.shape[0] or other.shape[1] != x.shape[1]:
@@ -137,9 +137,9 @@ cdef tk_row_steps steps(const float[:, :, :, :] a, object name) except *:
 
 def rotate(const float[:, :, :, :] x, float[:, :, :, :] y, const float[:, :, :, :] cosines,
            const float[:, :, :, :] sines, *, bint pairs=False, int threads=1, isa=None):
-    """Turn the first 2 * half columns of x (B, H, T, D) by angles (B, H, T, half) into y, which may be x.
+    """Rotate the first 2 * half columns of x (B, H, T, D) by angles (B, H, T, half); write to y, which may be x.
 
-    Column i turns with column half + i; with `pairs`, 2i with 2i + 1.
+    Column i is paired with column half + i or, with `pairs`, column 2i with 2i + 1.
     """
     cdef tk_row_work w
     cdef Py_ssize_t i

@@ -19,7 +19,7 @@ cdef class AddedMatcher:
     def __cinit__(self, tokens, isa=None):
         tokens = list(tokens)
         cdef bytes contents = b"".join([token[0] for token in tokens])
-        # One more of each, so that there is an address where there are no tokens.
+        # One more element, so that there is an address even without tokens.
         cdef int64_t[::1] ends = np.cumsum([len(token[0]) for token in tokens] + [0], dtype=np.int64)
         cdef uint8_t[::1] flags = np.array(
             [
@@ -54,9 +54,9 @@ cdef class AddedMatcher:
         return <const uint8_t *> <const char *> allowed
 
     def cut(self, AlignedText text not None, bytes allowed=None):
-        """Make the tokens in the pretokens of a text pretokens of their own.
+        """Make each token inside the pretokens of a text a pretoken of its own.
 
-        `allowed` has a byte for each token, 0 where it stays text; None allows all.
+        `allowed` has a byte for each token, 0 if it remains text; None allows all.
         """
         cdef const uint8_t *which = self.which(allowed)
         cdef int status

@@ -15,8 +15,8 @@ cdef class SplitPattern:
     """The automaton of one split pattern (csrc/split/dfa.h says what its tables hold). Immutable: threads may share it.
 
     `next` (uint32) and `action` (uint8) are of shape (rows, classes), `index` (uint16, 17,408) and `blocks` (uint8,
-    (n, 64)) give the class of a code point; `start`, `gap` and `unsure` are numbers of rows. Unmatched text is
-    kept as pretokens of its own, or dropped. ValueError: tables that do not fit each other.
+    (n, 64)) give the class of a code point; `start`, `gap` and `unsure` are numbers of rows. Unmatched text
+    becomes pretokens of its own, or is dropped. ValueError: tables that do not fit each other.
     """
 
     def __cinit__(self, next, action, index, blocks, *, uint32_t start, uint32_t gap, uint32_t unsure,
@@ -52,7 +52,7 @@ cdef class SplitPattern:
     def scan(self, text, size_t limit=256):
         """Return (ends, dropped) of the spans of a text: int64 byte offsets into `to_utf8(text)`, and bools.
 
-        `limit` (1 to 256) is how many are asked for at a time, which changes nothing.
+        `limit` (1 to 256) is how many spans are scanned at a time; the result does not depend on it.
         """
         cdef bytes utf8 = to_utf8(text)
         cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
@@ -78,7 +78,7 @@ cdef class SplitPattern:
 
 
 cdef tk_split split_of(object split) except *:
-    # What cuts a text, of a scanner's number or a SplitPattern; whoever uses it keeps the object.
+    # How to cut a text: a scanner's number or a SplitPattern; the caller keeps the object alive.
     cdef tk_split made
     made.family, made.cuts, made.dfa, made.memo = 0, NULL, NULL, NULL
     if isinstance(split, SplitPattern):

@@ -33,7 +33,7 @@ def split_by_matches(AlignedText text not None, find, int behavior, bint invert)
             n += len(character.encode())
             places.append(n)
         matches += [(places[a], places[b]) for a, b in found]
-    # One more, so that there is an address where there is none to find.
+    # One more element, so that there is an address even without matches.
     cdef int64_t[:, ::1] all_matches = np.array([*matches, (0, 0)], dtype=np.int64)
     cdef int64_t[::1] all_counts = np.array([*counts, 0], dtype=np.int64)
     cdef int status

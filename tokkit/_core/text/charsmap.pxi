@@ -6,7 +6,7 @@ cdef extern from "text/graphemes.h" nogil:
     size_t tk_cluster_end(const uint8_t *text, size_t at, size_t end)
 
 cdef class Charsmap:
-    """What a sentencepiece model puts in the place of spans of text. Immutable; ValueError for what is no map."""
+    """The replacements of a sentencepiece model for spans of text. Immutable; ValueError for an invalid map."""
 
     def __cinit__(self, bytes data not None):
         cdef const char *reason = NULL
@@ -25,7 +25,7 @@ cdef class Charsmap:
         tk_charsmap_free(&self.map)
 
     def keeps(self, str character not None) -> bool:
-        """Return whether a character of ASCII stays what it is if it stands alone."""
+        """Return whether an ASCII character alone remains unchanged."""
         return self.map.plain[ord(character) & 127] != 0
 
     def __reduce__(self):

@@ -38,7 +38,7 @@ def documents(bytes data not None, bytes ends=None):
 
 
 def paragraph_ends(bytes data not None):
-    """Return the places after all blank lines that stand together, before text, as packed int64; CR LF ends a line too.
+    """Return the offsets after each run of blank lines that text follows, as packed int64; CR LF also ends a line.
     """
     cdef const char *p = PyBytes_AS_STRING(data)
     cdef const char *stop = p + len(data)
@@ -57,7 +57,7 @@ def paragraph_ends(bytes data not None):
 
 cdef int find_paragraph_ends(const char *p, const char *stop, int64_t **found, size_t *n) noexcept nogil:
     cdef const char *start = p
-    cdef const char *line = NULL  # what follows the line end before
+    cdef const char *line = NULL  # the text after the previous line end
     cdef const char *end
     cdef size_t capacity = 0
     while p < stop:

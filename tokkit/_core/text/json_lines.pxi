@@ -34,15 +34,15 @@ cdef extern from "files/json_lines.h" nogil:
 def json_texts(bytes data not None, size_t at, bytes field not None, isa=None, *, bytes head=b"", stop=None):
     """Return (texts, ends, at, lines): the strings that JSON lines from byte `at` on have in a field.
 
-    `texts` is valid UTF-8, and each text ends at one of `ends` (packed int64). `at` is then the end of the data, or the
-    line that Python's json must read: it is malformed, has no such text, or is unusual. `lines` have been read.
-    `head` is a line before them; if it must be read so, none is read. The data ends at `stop`, after a line break.
+    `texts` is valid UTF-8; each text ends at one of `ends` (packed int64). `at` is the end of the data, or the line
+    that Python's json must read: it is malformed, has no such text, or is unusual. `lines` is how many were read.
+    `head` is a line before them; if json must read it, no line is read. The data ends at `stop`, after a line break.
     """
     cdef tk_json_texts t
     cdef const uint8_t *p = <const uint8_t *> PyBytes_AS_STRING(data)
     cdef const uint8_t *q = <const uint8_t *> PyBytes_AS_STRING(head)
     cdef size_t n = len(data) if stop is None else stop, m = len(head), head_at = 0
-    cdef PyObject *made = NULL  # whose memory is not written before it is cut to what the texts take
+    cdef PyObject *made = NULL  # its memory is not written before it is shortened to the size of the texts
     cdef int status = TK_OK
     if not at <= n <= <size_t> len(data) or (stop is not None and n and p[n - 1] != 10):
         raise ValueError(f"at is {at} and stop {stop}; the data has {len(data)} bytes, and stop is after a line break")

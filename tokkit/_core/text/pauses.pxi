@@ -1,4 +1,4 @@
-# Ranks the pauses of a text, and chooses among them where chunks end and begin.
+# Ranks the pauses of a text, and chooses those where chunks begin and end.
 from libc.stdint cimport int64_t, uint8_t
 
 cdef extern from "text/pauses.h" nogil:
@@ -56,15 +56,15 @@ cdef class Pauses:
         self.fence = open_fence.character, open_fence.length
 
     def byte(self, Py_ssize_t place) -> int:
-        """Return the byte of a place; what is before the first token, or after the last, belongs to it."""
+        """Return the byte offset of a place; text before the first or after the last token belongs to that token."""
         if place <= 0:
             return 0
         return self.spans[place, 0] if place < self.n else len(self.utf8)
 
     def chunk(self, Py_ssize_t first, Py_ssize_t room, Py_ssize_t searched, bint indented):
-        """Return (start, end, cut) of the chunk from the token `first` on, of at most `room` tokens: bytes, a place.
+        """Return (start, end, cut) of the chunk of at most `room` tokens from token `first` on: byte offsets, a place.
 
-        It ends before the token `cut`, at the last of the greatest pauses among the last `searched` places.
+        It ends before the token `cut`: the last of the greatest pauses among the last `searched` places.
         """
         cdef Py_ssize_t upper, cut, earlier
         if not 0 <= first < self.n or room < 1:
@@ -75,7 +75,7 @@ cdef class Pauses:
             if self.at == TK_AT_MARKDOWN and self.ranks[cut] < TK_OUTSIDE:  # in a code fence: is there room before it?
                 earlier = self.best(first + 1, upper)
                 cut = earlier if self.ranks[earlier] >= TK_OUTSIDE else cut
-            if self.ranks[cut] == TK_NO_PAUSE:  # each place that was seen is inside a character
+            if self.ranks[cut] == TK_NO_PAUSE:  # all the places searched are inside a character
                 cut = upper
                 while cut > first and self.ranks[cut] == TK_NO_PAUSE:
                     cut -= 1
@@ -86,7 +86,7 @@ cdef class Pauses:
         return start, end, cut
 
     cdef Py_ssize_t best(self, Py_ssize_t lower, Py_ssize_t upper) noexcept:
-        # The last of the greatest pauses from `lower` to `upper`.
+        # Returns the last of the greatest pauses from `lower` to `upper`.
         cdef Py_ssize_t i, found = lower
         for i in range(lower, upper + 1):
             if self.ranks[i] >= self.ranks[found]:
@@ -103,20 +103,20 @@ cdef class Pauses:
         cdef int64_t content, last
         content, last = self.trim(start, self.byte(cut))
         for i in range(cut - 1, max(cut - overlap, 1) - 1, -1):
-            # What is repeated is more than white space.
+            # The repeated text must be more than white space.
             if content < self.spans[i, 0] < last and self.ranks[i] >= greatest:
                 found, greatest = i, self.ranks[i]
         return found
 
     def count(self, int64_t start, int64_t end) -> int:
-        """Return how many tokens a part of the text has; -1 unless tokens begin at both bytes."""
+        """Return how many tokens a span of the text has; -1 unless tokens begin at both bytes."""
         cdef Py_ssize_t first = self.search(start), last = self.search(end)
         if last < self.n and self.spans[first, 0] == start and self.spans[last, 0] == end:
             return last - first
         return -1
 
     cdef Py_ssize_t search(self, int64_t byte) noexcept:
-        # The first place that is not before a byte.
+        # Returns the first place that is not before a byte.
         cdef Py_ssize_t lower = 0, upper = self.n, middle
         while lower < upper:
             middle = (lower + upper) // 2
@@ -127,7 +127,7 @@ cdef class Pauses:
         return lower
 
     def trim(self, size_t start, size_t end, bint indented=False):
-        """Return (start, end) of a part of the text, in bytes, without white space at its ends.
+        """Return (start, end) of a span of the text, in bytes, without white space at its ends.
 
         With `indented`, it has all white space before its first character from the start of the line on.
         """

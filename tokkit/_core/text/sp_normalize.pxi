@@ -10,7 +10,7 @@ cdef extern from "base.h":
     int TK_TOO_LARGE, TK_GROWN
 
 cdef enum:
-    GROWN_BYTES = 1 << 26  # as tokkit.limits has it
+    GROWN_BYTES = 1 << 26  # the same limit as in tokkit.limits
 
 
 cdef object check_normalized(int status):
@@ -24,10 +24,10 @@ cdef object check_normalized(int status):
 
 
 cdef class Normalizer:
-    """Changes texts as a SentencePiece model says. Immutable; ValueError for what is no charsmap.
+    """Changes texts by the rules of a SentencePiece model. Immutable; ValueError for an invalid charsmap.
 
-    `symbols` are the user-defined pieces, which stay as they are. With `one_byte_space` spaces are escaped as b" ".
-    Grown is raised where it makes over `most` bytes of a text, and over 32 times as many as it has.
+    `symbols` are the user-defined pieces, which stay unchanged. With `one_byte_space` spaces are escaped as b" ".
+    Raises Grown if the result has more than `most` bytes, and more than 32 times the bytes of the text.
 
     >>> Normalizer(b"", add_prefix=True, remove_extra=True, escape=True).normalize("  Hello  world ").decode()
     '▁Hello▁world'
@@ -100,7 +100,7 @@ cdef class Normalizer:
 
 
 def rebuilt(charsmap, symbols, add_prefix, remove_extra, escape, suffix, one_byte_space):
-    """Return the normalizer that pickling took apart."""
+    """Return the normalizer from its pickled state."""
     return Normalizer(
         charsmap, symbols, add_prefix=add_prefix, remove_extra=remove_extra, escape=escape, suffix=suffix,
         one_byte_space=one_byte_space,

@@ -1,4 +1,4 @@
-# The memory of Python text as UTF-8; also the scanners and categories on their own, for tests and tools.
+# UTF-8 views of Python strings; scanners and categories alone, for tests and tools.
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Grown(OverflowError):
-    """Stages would make more of a text than they may: the limit grown_bytes."""
+    """Stages would make a text larger than the limit grown_bytes."""
 
 
 ISAS = ("scalar", "avx2", "avx512", "neon")  # by the numbers of csrc/isa.h
@@ -35,7 +35,7 @@ cdef int chosen_isa() except -1:
 
 
 cdef int isa_number(object name) except -1:
-    # The number of an instruction set that this machine runs; of the one in use where the name is None.
+    # Returns the number of an instruction set that this machine runs; the one in use if the name is None.
     if name is None:
         return chosen_isa()
     if name not in isas():
@@ -84,7 +84,7 @@ def to_utf8(text, isa=None) -> bytes:
     cdef int surrogates = 0, by = isa_number(isa)
     cdef size_t n
     cdef uint8_t *out
-    _owner = view_text(text, &view)  # holds the memory that the view shows
+    _owner = view_text(text, &view)  # holds the memory of the view
     if view.width == 0:
         return (<const char *> view.data)[: view.length]
     out = <uint8_t *> malloc(tk_utf8_bound(view.length, view.width))
@@ -142,7 +142,7 @@ def is_han(int code_point) -> bool:
 
 
 def category_runs():
-    """Return (starts, numbers): where runs of one category begin among all code points (int32), and which (uint8)."""
+    """Return (starts, numbers) of the runs of code points of one category: int32 starts, uint8 category numbers."""
     starts, numbers = np.empty(0x110000, dtype=np.int32), np.empty(0x110000, dtype=np.uint8)
     cdef int[::1] at = starts
     cdef uint8_t[::1] found = numbers

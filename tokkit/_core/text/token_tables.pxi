@@ -7,15 +7,15 @@ import numpy as np
 
 
 cdef class TokenIndex:
-    """The numbers of packed tokens by their bytes: of some that are alike, the first. Immutable.
+    """The numbers of packed tokens by their bytes; of equal tokens, the number of the first. Immutable.
 
-    Token i is `blob[offsets[i]:offsets[i + 1]]`; an empty one is none. `offsets` is int64, (n + 1,), not decreasing,
-    from 0 to len(blob).
+    Token i is `blob[offsets[i]:offsets[i + 1]]`; an empty one does not count. `offsets` is int64, (n + 1,), not
+    decreasing, from 0 to len(blob).
     """
 
     cdef tk_token_index index
     cdef object owners
-    cdef readonly Py_ssize_t twice  # the first token whose bytes one before it has, or -1
+    cdef readonly Py_ssize_t twice  # the first token with the same bytes as an earlier one, or -1
 
     def __cinit__(self, bytes blob, const int64_t[::1] offsets):
         cdef tk_own_tokens own
@@ -45,8 +45,8 @@ cdef class TokenIndex:
     def find_merges(self, bytes text not None, uint8_t between, size_t n_prefix, size_t n_merges):
         """Return the numbers of left, right and result of each merge of `text`, uint32 (n_merges, 3).
 
-        `text` is left, `between` and right of each, with a zero byte between two; the result is the two joined, the
-        right one without `n_prefix` bytes. None where a merge is not two strings, or names or makes what is no token.
+        `text` has, for each merge, left, `between` and right, with a zero byte between merges. The result is left and
+        right without its first `n_prefix` bytes. None if a merge is not two strings, or one of these is not a token.
         """
         cdef uint32_t[:, ::1] out
         cdef const uint8_t *p = <const uint8_t *> PyBytes_AS_STRING(text)
@@ -88,7 +88,7 @@ def gather(bytes blob not None, const int64_t[::1] offsets, const int64_t[::1] n
 def translate(bytes blob not None, const int64_t[::1] offsets, const uint16_t[::1] byte_of):
     """Return tokens in UTF-8 with one byte for each character, (blob, offsets), or None.
 
-    `byte_of` has the byte by code point, 256 where there is none, and does not go above U+07FF. None where a
+    `byte_of` is indexed by code point, up to U+07FF at most, and is 256 for a character without a byte. None if a
     character has no byte.
     """
     cdef Py_ssize_t n = offsets.shape[0] - 1, k
@@ -106,7 +106,7 @@ def translate(bytes blob not None, const int64_t[::1] offsets, const uint16_t[::
             while i < offsets[k + 1]:
                 c = p[i]
                 i += 1
-                if c >= 0x80:  # the byte after a lead byte is there: at the end of the blob it is the zero byte
+                if c >= 0x80:  # the byte after a lead byte exists: at the end of the blob it is the zero byte
                     c = (c & 0x1F) << 6 | (p[i] & 0x3F) if c < 0xE0 else most
                     i += 1
                 if c >= most or byte_of[c] > 255:

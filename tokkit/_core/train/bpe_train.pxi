@@ -41,10 +41,10 @@ cdef size_t POSITIONS_AT_ONCE = 1 << 20
 cdef class BPETrainer(Training):
     """Training in slices, so that the caller can report progress and be interrupted between them.
 
-    `tokens` are (bytes, symbols) in the order of their ids; a merge whose bytes are a token's takes its id if it joins
-    that many symbols, which 0 never are. With a `spelling` symbols are its characters; otherwise they are bytes, and
-    the last 256 tokens are these. `counts` is closed by this; with None the training goes on from a state (`load`).
-    With a `folder` words and positions are in mapped files there. A training is one thread's at a time too.
+    `tokens` are (bytes, symbols) in the order of their ids. A merge with the bytes of a token gets the token's id
+    if it joins that many symbols; with 0 it never does. With a `spelling` symbols are its characters; else bytes, and
+    the last 256 tokens are these. `counts` is closed by this; with None the training continues from a state (`load`).
+    With a `folder` words and positions are in mapped files there. Only one thread at a time may use a training.
     """
 
     cdef tk_bpe_trainer *trainer
@@ -61,7 +61,7 @@ cdef class BPETrainer(Training):
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.max_length = vocab_size, min_frequency, max_length
         limits.n_prefix = 0
-        self.folder = folder  # which the trainer points into
+        self.folder = folder  # the trainer points to it
         limits.folder = NULL
         if folder is not None:
             limits.folder = folder
@@ -74,7 +74,7 @@ cdef class BPETrainer(Training):
             p = <const char *> (<bytes> token)
             check(tk_bpe_trainer_token(self.trainer, <const uint8_t *> p, len(token), width, width > 0))
         if counts is None:
-            self.done = True  # until it is loaded
+            self.done = True  # until a state is loaded
             return
         counts.claim_open()
         with nogil:
@@ -137,7 +137,7 @@ cdef class BPETrainer(Training):
             self.release()
 
     def load(self, read, size_t size):
-        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        """Continue from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for an invalid state."""
         cdef tk_state_array arrays[TK_STATE_ARRAYS]
         cdef tk_state_array positions
         cdef size_t total = 0

@@ -1,4 +1,4 @@
-# Classic BPE: the pair of symbols to merge next, again and again; ties in the order of their text.
+# Classic BPE: merges the most frequent pair of symbols, again and again; ties by first occurrence in the text.
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, qsort, realloc
@@ -8,18 +8,18 @@ cdef extern from "base.h" nogil:
     int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 cdef enum:
-    VISITS_A_SLICE = 1 << 22  # symbols visited between two looks for Ctrl-C: some 50 ms
+    VISITS_A_SLICE = 1 << 22  # symbols visited between two checks for Ctrl-C: some 50 ms
 
 cdef struct Pair:
     uint64_t key          # left << 32 | right
     int64_t count
-    uint32_t word, place  # no occurrence is before this one: number of the word, and where in it, in bytes
-    uint32_t stamp        # of its one entry in the heap that counts
+    uint32_t word, place  # no occurrence is before this one: number of the word, and byte offset in it
+    uint32_t stamp        # of its one valid entry in the heap
     bint touched, ordered
-    uint32_t *words       # where it occurs, or did; rising if `ordered`
+    uint32_t *words       # words in which it occurs, or did; increasing if `ordered`
     size_t n_words, capacity, cursor
 
-# More often first; of pairs as frequent the one whose first occurrence comes first.
+# The more frequent pair first; of equally frequent pairs the one with the earlier first occurrence.
 cdef struct Entry:
     int64_t count
     uint32_t word, place, pair, stamp
@@ -41,8 +41,8 @@ cdef int by_number(const void *a, const void *b) noexcept nogil:
 cdef class ClassicTrainer:
     """Training merge by merge: `best()` says which pair comes next, `merge(…)` makes it one symbol everywhere.
 
-    Word i is `symbols[ends[i - 1]:ends[i]]` (int32), occurs `counts[i]` times (int64), and stands where the text has it
-    first. `lengths` (uint32) are the bytes that each symbol covers. MemoryError; OverflowError for 2^32 words or bytes.
+    Word i is `symbols[ends[i - 1]:ends[i]]` (int32), occurs `counts[i]` times (int64); words are in order of first
+    occurrence. `lengths` (uint32): bytes that each symbol covers. MemoryError; OverflowError for 2^32 words or bytes.
     """
 
     cdef int32_t *symbols
@@ -120,9 +120,9 @@ cdef class ClassicTrainer:
         free(self.touched)
 
     def words(self):
-        """Return the words as they are cut now: symbols, the end of each word in them, and counts, as they were given.
+        """Return the current symbols of all words, the end of each word in them, and counts, in the order of the input.
 
-        From these a training goes on with equal results.
+        A training that continues from these has the same results.
         """
         cdef size_t i, k, n = 0
         for i in range(self.n_words):
@@ -156,7 +156,7 @@ cdef class ClassicTrainer:
         return TK_OK
 
     cdef Pair *find(self, uint64_t key, bint make) noexcept nogil:
-        # NULL where it is not there, or without memory.
+        # Returns NULL if the pair is unknown, or if there is no memory.
         cdef size_t slot
         cdef Pair *pair
         if make and 2 * (self.n_pairs + 1) > self.n_slots and self.grow_slots() != TK_OK:
@@ -179,7 +179,7 @@ cdef class ClassicTrainer:
         return pair
 
     cdef int count_word(self, size_t number, int64_t only) noexcept nogil:
-        # Add a word's pairs; those without the symbol `only` (-2: all have it) were there before, and are but counted.
+        # Adds a word's pairs. Pairs without the symbol `only` existed before, and are only counted (-2: all are new).
         cdef int32_t *word = self.symbols + self.starts[number]
         cdef uint32_t i, place = 0
         cdef Pair *pair
@@ -277,7 +277,7 @@ cdef class ClassicTrainer:
         return status
 
     cdef void first_place(self, Pair *pair) noexcept nogil:
-        # Move on to its first occurrence, which exists, at or after the one that was known.
+        # Moves on to its first occurrence, which exists, at or after the known one.
         cdef uint32_t place
         self.order(pair)
         while True:
@@ -286,7 +286,7 @@ cdef class ClassicTrainer:
                 return
             while pair.cursor < pair.n_words and pair.words[pair.cursor] <= pair.word:
                 pair.cursor += 1
-            if pair.cursor == pair.n_words:  # never, as long as counts are right
+            if pair.cursor == pair.n_words:  # cannot happen while counts are correct
                 return
             pair.word = pair.words[pair.cursor]
 
@@ -322,7 +322,7 @@ cdef class ClassicTrainer:
     # ---- merging
 
     def merge(self, uint32_t left, uint32_t right, uint32_t result):
-        """Make the pair one symbol wherever it stands, from the left; `result` is the next number, or one that is."""
+        """Make the pair one symbol wherever it occurs, from the left; `result` is the next number or a known one."""
         cdef Pair *pair
         cdef uint32_t *words = NULL
         cdef size_t i, n
@@ -362,7 +362,7 @@ cdef class ClassicTrainer:
         for i in range(1, n):
             if word[i - 1] == left and word[i] == right:
                 kept = 1
-        if not kept:  # an occurrence that another merge has taken
+        if not kept:  # another merge has taken this occurrence
             return TK_OK
         for i in range(1, n):
             pair = self.find(key_of(word[i - 1], word[i]), False)

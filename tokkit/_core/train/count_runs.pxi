@@ -34,7 +34,7 @@ cdef extern from "train/count_runs.h" nogil:
 
 
 cdef class SortedWords:
-    """The words of a table as the blocks of a run, in the order of their bytes. The table is closed by this."""
+    """Returns the words of a table as the blocks of a run, in the order of their bytes. This closes the table."""
 
     cdef WordCounts counts
     cdef uint32_t *order
@@ -57,7 +57,7 @@ cdef class SortedWords:
         tk_count_block_free(&self.out)
 
     def block(self, size_t size):
-        """Return the next block, of `size` bytes or a word more, and its number of words; None after the last."""
+        """Return the next block, of `size` bytes or up to a word more, and its number of words; None after the last."""
         cdef tk_word_counts *table = &self.counts.table
         cdef tk_counted_word *word
         cdef int status = TK_OK
@@ -84,9 +84,9 @@ cdef packed_block(const tk_count_block *b):
 
 
 cdef class CountMerge:
-    """The merge of `n` runs: words of less than `minimum` occurrences in all are left out.
+    """The merge of `n` runs: words with less than `minimum` occurrences in total are left out.
 
-    `factors` multiply the counts of each run, `divisor` divides the sums, rounded to the nearest and halves up.
+    `factors` multiply the counts of each run; `divisor` divides the sums, rounded to the nearest, halves up.
     """
 
     cdef tk_count_merge merge
@@ -113,7 +113,7 @@ cdef class CountMerge:
         tk_count_block_free(&self.out)
 
     def run(self, size_t size):
-        """Go on; return the number of the run that needs its next block (`feed`), or -1 if a block is there (`block`).
+        """Continue; return the number of the run that needs its next block (`feed`), or -1 if a `block` is ready.
 
         ValueError with the number of the run whose block is malformed or not in order.
         """
@@ -129,7 +129,7 @@ cdef class CountMerge:
         return <Py_ssize_t> self.which if status == TK_MERGE_WANTS else -1
 
     def feed(self, bytes block):
-        """Give the next block to the run that needs it; None if it has ended."""
+        """Give the next block to the run that needs it; None if the run has ended."""
         self.blocks[self.which] = block
         self.ended = block is None
         if block is not None:
@@ -138,7 +138,7 @@ cdef class CountMerge:
             )
 
     def block(self):
-        """Take the block that is there, with its number of words; None if all is merged."""
+        """Take the ready block, with its number of words; None if all is merged."""
         made = packed_block(&self.out)
         tk_count_block_clear(&self.out)
         return made

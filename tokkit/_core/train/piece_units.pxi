@@ -48,7 +48,7 @@ cdef class PieceRules:
         tk_piece_kinds_free(&self.kinds)
 
     def is_valid(self, str piece not None):
-        """Whether a text may be a piece."""
+        """Whether a text can be a piece."""
         cdef size_t i, n = len(piece)
         cdef uint32_t *characters = <uint32_t *> malloc((n + 1) * sizeof(uint32_t))
         if characters is NULL:
@@ -60,7 +60,7 @@ cdef class PieceRules:
         return bool(found)
 
     def words(self, WordCounts texts not None, Normalizer normalizer not None, bytes folder=None):
-        """Return the words of the texts (valid UTF-8) as the normalizer leaves them, and how often each occurs.
+        """Return the words of the texts (valid UTF-8) after normalization, and how often each occurs.
 
         With a `folder` they are in mapped files there.
         """
@@ -90,7 +90,7 @@ cdef class PieceRules:
         return words
 
     def units(self, WordCounts words not None, bytes folder=None):
-        """Return the parts of the words (valid UTF-8) that no piece joins, and how often each occurs.
+        """Return the spans of the words (valid UTF-8) between which no piece crosses, and how often each occurs.
 
         With a `folder` they are in mapped files there.
         """

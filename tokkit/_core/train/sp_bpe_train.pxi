@@ -27,12 +27,12 @@ cdef extern from "train/sp_bpe_train.h" nogil:
 cdef class SentencePieceBPETrainer(Training):
     """Training in slices, to `n_pieces` merges; `alphabet` has the characters of all units, each once.
 
-    `units` is closed by this; with None the training goes on from a state (`load`). With a `folder` units and places
-    are in mapped files there. A training is one thread's at a time.
+    `units` is closed by this; with None the training continues from a state (`load`). With a `folder` units and
+    positions are in mapped files there. Only one thread at a time may use a training.
     """
 
     cdef tk_sp_bpe_trainer *trainer
-    cdef PieceRules rules  # read as long as this lives, and the folder
+    cdef PieceRules rules  # must stay alive as long as this, like the folder
     cdef bytes folder
 
     def __cinit__(self, WordCounts units, str alphabet not None, size_t n_pieces, PieceRules rules not None,
@@ -51,7 +51,7 @@ cdef class SentencePieceBPETrainer(Training):
         for character in alphabet:
             check(tk_sp_bpe_trainer_character(self.trainer, ord(character)))
         if units is None:
-            self.done = True  # until it is loaded
+            self.done = True  # until a state is loaded
             return
         units.claim_open()
         with nogil:
@@ -72,7 +72,7 @@ cdef class SentencePieceBPETrainer(Training):
 
     @property
     def n_merges(self):
-        """Merges so far."""
+        """The number of merges so far."""
         cdef const int64_t *counts
         return tk_sp_bpe_trainer_merges(self.trainer, &counts)
 
@@ -83,7 +83,7 @@ cdef class SentencePieceBPETrainer(Training):
         return PyBytes_FromStringAndSize(<const char *> counts, n * sizeof(int64_t)) if n else b""
 
     def pieces(self):
-        """Return the pieces that merged, in their order."""
+        """Return the pieces that merges made, in their order."""
         cdef const int64_t *counts
         cdef const uint64_t *ends
         cdef size_t n, i, n_merges = tk_sp_bpe_trainer_merges(self.trainer, &counts)
@@ -107,7 +107,7 @@ cdef class SentencePieceBPETrainer(Training):
             self.release()
 
     def load(self, read, size_t size):
-        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        """Continue from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for an invalid state."""
         cdef tk_state_array arrays[TK_SP_BPE_ARRAYS]
         cdef size_t total = 0
         cdef int status

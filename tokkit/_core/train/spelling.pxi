@@ -1,12 +1,12 @@
-# The table of characters and ids by which trainers write words as symbols.
+# The table of characters and ids that trainers use to write words as symbols.
 
 from libc.stdlib cimport calloc, free
 
 
 cdef class Spelling:
-    """Words as characters: (character, id where it begins a word, id where it does not, or None) of each that is kept.
+    """How words become symbols: (character, id at the start of a word, id elsewhere, or None) for each kept character.
 
-    The tokens with the second kind of id must begin with `prefix`, and those of the first be the character alone.
+    The tokens of the second ids must begin with `prefix`, and those of the first must be the character alone.
     """
 
     def __cinit__(self, list characters not None, bytes prefix not None):
@@ -29,7 +29,7 @@ cdef class Spelling:
 
 
 def check_tokens(list tokens not None, Spelling spelling, size_t vocab_size):
-    """ValueError unless tokens and spelling go together, so that training may trust them."""
+    """Raise ValueError unless tokens and spelling fit each other: training does not check this."""
     for token, _ in tokens:
         if not isinstance(token, bytes) or not token:
             raise ValueError("a token is bytes, at least one")

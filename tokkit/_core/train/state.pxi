@@ -18,7 +18,7 @@ cdef int write_arrays(object file, const tk_state_array *arrays, size_t n) excep
 
 
 cdef int read_arrays(object read, const tk_state_array *arrays, size_t n, size_t *total, size_t size) except -1:
-    # `total` is what was read before, of a file of `size` bytes.
+    # `total` is what was read so far of a file of `size` bytes.
     cdef size_t i
     for i in range(n):
         total[0] += arrays[i].n
@@ -30,7 +30,7 @@ cdef int read_arrays(object read, const tk_state_array *arrays, size_t n, size_t
 
 
 cdef bytearray read_sizes(object read, size_t n, size_t size):
-    # Numbers of items, each of which takes a byte at least.
+    # Numbers of items, each of which takes at least a byte.
     cdef size_t i
     sizes = bytearray(n * sizeof(uint64_t))
     read(sizes)

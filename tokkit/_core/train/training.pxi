@@ -1,4 +1,4 @@
-# `Training` runs a trainer slice by slice: what all trainers that merge pairs have in common.
+# `Training` runs a trainer slice by slice; all trainers that merge pairs share it.
 
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -26,7 +26,7 @@ cdef int check(int status) except -1:
 cdef class Training:
     """Training in slices, so that the caller can report progress and be interrupted between them.
 
-    It is one thread's at a time: a call while another runs is RuntimeError.
+    Only one thread at a time may use it: a call while another runs raises RuntimeError.
     """
 
     cdef int claim(self) except -1:
@@ -65,7 +65,7 @@ cdef class Training:
 
     @property
     def n_ids(self):
-        """Tokens so far, special tokens included."""
+        """The number of tokens so far, including special tokens."""
         cdef const uint64_t *ends
         cdef size_t n
         self.claim()

@@ -51,8 +51,8 @@ LONGEST_PIECE = TK_LONGEST_PIECE
 cdef class UnigramTrainer:
     """The pieces of counted units: all characters and the best `most` substrings, and their expected counts.
 
-    `units` is closed by this; with None the training goes on from a state (`load`). With a `folder` all that grows
-    with the units is in mapped files there. Nothing but `set`, `keep` and `load` changes it; while one of them runs, no
+    `units` is closed by this; with None the training continues from a state (`load`). With a `folder` all memory that
+    grows with the units is in mapped files there. Only `set`, `keep` and `load` change it; while one of them runs, no
     other call may.
     """
 
@@ -62,7 +62,7 @@ cdef class UnigramTrainer:
     def __cinit__(self, WordCounts units, PieceRules rules, size_t most, bytes folder=None):
         cdef int status
         memset(&self.t, 0, sizeof(self.t))
-        self.folder = folder  # which the trainer points into
+        self.folder = folder  # the trainer points to it
         if folder is not None:
             self.t.folder = folder
         if units is None:
@@ -90,7 +90,7 @@ cdef class UnigramTrainer:
 
     @property
     def n_units(self):
-        """Distinct units."""
+        """The number of distinct units."""
         return self.t.n_units
 
     @property
@@ -109,7 +109,7 @@ cdef class UnigramTrainer:
         return self.t.log_scale
 
     def occurrences(self):
-        """Return how often each piece stands in the units, wherever others stand, as int64."""
+        """Return in how many places each piece occurs in the units, overlaps included, as int64."""
         found = np.empty(self.t.n_pieces, dtype=np.int64)
         cdef int64_t[::1] view = found
         cdef size_t i
@@ -118,7 +118,7 @@ cdef class UnigramTrainer:
         return found
 
     def widths(self):
-        """Return the characters of each piece, as int64."""
+        """Return the number of characters of each piece, as int64."""
         found = np.empty(self.t.n_pieces, dtype=np.int64)
         cdef int64_t[::1] view = found
         cdef size_t i
@@ -150,7 +150,7 @@ cdef class UnigramTrainer:
             tk_unigram_trainer_set(&self.t, &probabilities[0])
 
     def keep(self, const uint8_t[::1] kept not None):
-        """Leave out the pieces that `kept` has a 0 of."""
+        """Remove the pieces for which `kept` is 0."""
         cdef int status
         if <size_t> len(kept) != self.t.n_pieces:
             raise ValueError("there must be a value for each piece")
@@ -175,7 +175,7 @@ cdef class UnigramTrainer:
 
     def losses(self, size_t start, size_t stop, const double[::1] expected not None, double total,
                double token_cost, double[::1] losses not None):
-        """Set what the log-likelihood loses, about, without each of the pieces from `start` to `stop`."""
+        """Estimate how much log-likelihood is lost without each of the pieces from `start` to `stop`."""
         cdef int status
         cdef size_t n = self.t.n_pieces
         if <size_t> len(expected) != n or <size_t> len(losses) != n or not start <= stop <= n:
@@ -194,7 +194,7 @@ cdef class UnigramTrainer:
         write_arrays(file, arrays, TK_UNIGRAM_ARRAYS)
 
     def load(self, read, size_t size):
-        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        """Continue from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for an invalid state."""
         cdef tk_state_array arrays[TK_UNIGRAM_ARRAYS]
         cdef size_t total = 0
         cdef int status

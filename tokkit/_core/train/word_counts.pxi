@@ -30,24 +30,24 @@ cdef extern from "train/word_counts.h" nogil:
 
 tk_isa_use(chosen_isa())
 
-# Bytes counted between two looks for Ctrl-C: some 50 ms of work.
+# Bytes counted between two checks for Ctrl-C: some 50 ms of work.
 cdef size_t BYTES_A_SLICE = 4 << 20
-# A slot has 8 bytes, and while their number doubles half of them are there twice; sorting takes less, without slots.
+# A slot has 8 bytes, and while the table doubles, half of the slots exist twice; sorting needs less, without slots.
 cdef size_t BYTES_A_SLOT = 12
 
 
 cdef class WordCounts:
     """A table of words (bytes) and how often each occurred.
 
-    It is one thread's at a time: a call while another runs is RuntimeError. `cancelled` alone may be set always.
-    Words of over `longest` bytes are counted in parts of so many, or few less: whole characters. 0 is no bound. With a
-    `folder` the words are in mapped files there.
+    Only one thread at a time may use it: a call while another runs raises RuntimeError. `cancelled` may always be set.
+    Words of more than `longest` bytes are counted in chunks of that size, or a little less to keep characters whole;
+    0 is no limit. With a `folder` the words are in mapped files there.
     """
 
     def __cinit__(self, size_t longest=0, bytes folder=None):
         memset(&self.table, 0, sizeof(self.table))
         self.table.longest = longest
-        self.folder = folder  # which the table points into
+        self.folder = folder  # the table points to it
         if folder is not None:
             self.table.folder = folder
 
@@ -55,7 +55,7 @@ cdef class WordCounts:
         tk_word_counts_free(&self.table)
 
     cdef int claim(self) except -1:
-        # Each call holds the table to its end: counting lets go of the GIL, and making objects may let others run.
+        # Each call locks the table until its end: counting releases the GIL, and creating objects may let others run.
         with cython.critical_section(self):
             if self.busy:
                 raise RuntimeError("these counts are in use by another thread")
@@ -81,13 +81,13 @@ cdef class WordCounts:
         tk_word_counts_free(&self.table)
 
     def freeze(self):
-        """Count no more, and give back the memory that finds words; they can still be read."""
+        """Stop counting, and free the memory that finds words; they can still be read."""
         self.claim()
         self.seal()
         self.release()
 
     def close(self):
-        """Give the memory back; no words are left, and none can be added."""
+        """Free the memory; no words are left, and none can be added."""
         self.claim()
         self.seal()
         self.empty()
@@ -102,7 +102,7 @@ cdef class WordCounts:
     def add_text(self, bytes text not None, split, bytes ends=None):
         """Count the pretokens of UTF-8 as `split` cuts them: a scanner's number or a SplitPattern.
 
-        Setting `cancelled` ends it early.
+        Set `cancelled` to end it early.
         `ends` (packed int64, not decreasing, the last len(text)) cuts the text into documents, which no pretoken
         crosses; None makes each line with its end a document. Returns -1, or the offset of the first byte
         that is not valid UTF-8, and then nothing was counted.
@@ -152,10 +152,10 @@ cdef class WordCounts:
         check(status)
 
     def add_pieces(self, AlignedText text not None, bytes ends=None, bytes counts=None):
-        """Count the pretokens of a text that are no added tokens, each once.
+        """Count the pretokens of a text that are not added tokens, each once.
 
-        With `ends` and `counts` (packed int64, as of `packed`) the original is words that occur so often each, and a
-        pretoken as often as the word that it comes from.
+        With `ends` and `counts` (packed int64, as from `packed`) the original is concatenated words with these counts,
+        and a pretoken counts as often as the word that it comes from.
         """
         cdef tk_aligned *a = &text.state
         cdef const int64_t *end = NULL
@@ -182,7 +182,7 @@ cdef class WordCounts:
 
     @property
     def n_bytes(self):
-        """Bytes of all words, each once."""
+        """The number of bytes of all words, each word once."""
         self.claim()
         cdef size_t n = self.table.n_bytes
         self.release()
@@ -190,7 +190,7 @@ cdef class WordCounts:
 
     @property
     def held_bytes(self):
-        """Bytes of memory that the table takes at most, while it grows or is sorted too."""
+        """The most bytes of memory that the table takes, also while it grows or is sorted."""
         self.claim()
         cdef tk_word_counts *t = &self.table
         cdef size_t n = t.n_bytes + t.n_words * sizeof(tk_counted_word) + t.n_slots * BYTES_A_SLOT
@@ -218,7 +218,7 @@ cdef class WordCounts:
             self.release()
 
     def contains(self, bytes text not None):
-        """Whether the bytes are in the words, joined as they came: in one of them, or perhaps across two."""
+        """Whether the bytes occur in the concatenated words: in one of them, or perhaps across two."""
         cdef const uint8_t *wanted = <const uint8_t *> <const char *> text
         cdef const uint8_t *p = NULL
         cdef const uint8_t *end
@@ -275,7 +275,7 @@ cdef class WordCounts:
         cdef int status
         self.claim_open()
         try:
-            other.claim()  # of itself too this is refused
+            other.claim()  # refuses the table itself too
             with nogil:
                 status = tk_word_counts_merge(&self.table, &other.table)
             other.release()

@@ -36,7 +36,7 @@ cdef extern from "train/wordpiece_train.h" nogil:
 
 
 cdef class WordPieceTrainer(Training):
-    """Training in slices, as `BPETrainer`, whose arguments these are; `min_frequency` is at least 1.
+    """Training in slices, with the arguments of `BPETrainer`; `min_frequency` is at least 1.
 
     `by_gain` chooses merges by their gain in log-likelihood, else by mutual information.
     """
@@ -54,7 +54,7 @@ cdef class WordPieceTrainer(Training):
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.n_prefix = vocab_size, min_frequency, len(spelling.prefix)
         limits.score = TK_SCORE_GAIN if by_gain else TK_SCORE_PMI
-        self.folder = folder  # which the trainer points into
+        self.folder = folder  # the trainer points to it
         limits.folder = NULL
         if folder is not None:
             limits.folder = folder
@@ -65,7 +65,7 @@ cdef class WordPieceTrainer(Training):
             p = <const char *> (<bytes> token)
             check(tk_wordpiece_trainer_token(self.trainer, <const uint8_t *> p, len(token), width))
         if counts is None:
-            self.done = True  # until it is loaded
+            self.done = True  # until a state is loaded
             return
         counts.claim_open()
         with nogil:
@@ -109,7 +109,7 @@ cdef class WordPieceTrainer(Training):
             self.release()
 
     def load(self, read, size_t size):
-        """Go on from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for what is not a state."""
+        """Continue from a state of `size` bytes; `read(buffer)` fills a buffer. ValueError for an invalid state."""
         cdef tk_state_array arrays[TK_WORDPIECE_ARRAYS]
         cdef size_t total = 0
         cdef int status
