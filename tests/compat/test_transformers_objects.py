@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from both_transformers import Load, all_same, loader, same, state
 from extras import extra
 from tokkit.compat import transformers as face
 
-transformers = extra("transformers", minversion="5.0")
+transformers = extra("transformers", minversion="5.24")
 torch = extra("torch")
 
 
@@ -199,6 +200,15 @@ def add(x: int, name: str = "") -> int:
     return x
 
 
+@dataclass
+class Said:
+    """A message that is not a dict."""
+
+    role: str
+    content: str
+    name: str | None = None
+
+
 CHAT = [{"role": "user", "content": "Hi <|end|> you"}, {"role": "assistant", "content": "Well  then "}]
 NONES = [{"role": "user", "content": "a", "name": None}, {"role": "assistant", "content": None}]
 BLOCKS = [CHAT[0], {"role": "assistant", "content": [{"type": "text", "text": "Well"}]}]
@@ -239,6 +249,7 @@ CHATS: list[Callable[[Any], Any]] = [
     lambda t: t.apply_chat_template(NONES, chat_template="{{ messages }}", tokenize=False),
     lambda t: t.apply_chat_template([], tokenize=False),
     lambda t: t.apply_chat_template("x", tokenize=False),
+    lambda t: t.apply_chat_template([Said("user", "x"), Said("assistant", "y")], tokenize=False),
     lambda t: t.apply_chat_template(CHAT, truncation=True, max_length=5),
     lambda t: t.apply_chat_template(CHAT, tokenizer_kwargs={"return_length": True}),
     lambda t: t.apply_chat_template(CHAT, tools=[add], chat_template="{{ tools | tojson }}", tokenize=False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from tokkit.chat.template import ChatTemplate
@@ -78,9 +79,8 @@ class Chat(Pad):
             other = "add_generation_prompt" if add_generation_prompt else "return_assistant_tokens_mask"
             raise OptionError(f"continue_final_message was given with {other}; give only one of them")
         template = self._template(self.get_chat_template(chat_template, tools))
-        batched = (
-            isinstance(conversation, (list, tuple)) and bool(conversation) and not isinstance(conversation[0], Mapping)
-        )
+        first = conversation[0] if isinstance(conversation, (list, tuple)) and conversation else None
+        batched = isinstance(first, (list, tuple)) or hasattr(first, "messages")
         chats = conversation if batched else [conversation]
         data = {"tools": tools, "documents": documents, "add_generation_prompt": add_generation_prompt, **kwargs}
         traced = sanitize_control_tokens and tokenize
@@ -138,9 +138,11 @@ class Chat(Pad):
     def _rendered(
         self, template: ChatTemplate, chat: Any, data: dict[str, Any], final: bool | str, traced: bool
     ) -> str | Rendered:
-        messages = getattr(chat, "messages", chat)
-        if not isinstance(messages, (list, tuple)) or not all(isinstance(message, Mapping) for message in messages):
-            raise AttributeError(f"a conversation is {messages!r:.80}; it must be a list of dictionaries")
+        messages = _plain(getattr(chat, "messages", chat))
+        if not isinstance(messages, (list, tuple)) or not all(isinstance(message, dict) for message in messages):
+            raise TypeError(
+                f"a conversation is {messages!r:.80}; it must be a list of dicts, dataclasses or pydantic models"
+            )
         if not messages:
             raise OptionError("the conversation is empty; it must have at least one message")
         # Entries of a message that are None, as OpenAI's messages have, are treated as missing.
@@ -182,15 +184,27 @@ class Chat(Pad):
         made.convert_to_tensors(kind)
 
 
+def _plain(value: Any) -> Any:
+    """Return a value with its mappings, dataclasses and pydantic models, also nested ones, as dicts."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    dump = getattr(value, "model_dump", None)
+    return _plain(dump()) if callable(dump) else value
+
+
 def _mask(encoding: Encoding, spans: Sequence[Span]) -> list[int]:
-    """Return 1 for each token from that of a span's first character to that of its last, else 0."""
-    mask = [0] * len(encoding)
-    for start, end in spans:
-        first, last = encoding.char_to_token(start), encoding.char_to_token(end - 1) if end > start else None
-        if first is None:  # truncated
+    """Return 1 for each token with text of a span, else 0, as transformers from 5.24 on; both are in order."""
+    mask, at = [0] * len(encoding), 0
+    for i, (start, end) in enumerate(encoding.offsets):
+        while at < len(spans) and start >= spans[at][1]:
+            at += 1
+        if at == len(spans):
             break
-        after = len(mask) if last is None else last + 1
-        mask[first:after] = [1] * (after - first)
+        mask[i] = int(end > spans[at][0])
     return mask
 
 
