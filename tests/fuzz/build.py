@@ -14,6 +14,9 @@ CSRC = HERE.parent.parent / "tokkit" / "_core" / "csrc"
 TARGETS = sorted(path.stem.removeprefix("fuzz_") for path in HERE.glob("fuzz_*.c"))
 PYTHON_TARGETS = sorted(path.stem.removeprefix("target_") for path in HERE.glob("target_*.py"))
 REPLAY = HERE / "replay_main.c"
+LIMIT = HERE / "limit_main.c"
+SECONDS_AN_INPUT = 20
+"""The processor time that an input may take."""
 CHECKS = "address,undefined"
 SANITIZED = ["-g1", f"-fsanitize={CHECKS}", "-fno-sanitize-recover=undefined"]
 FLAGS = ["-std=c11", "-O1", "-fno-strict-aliasing", f"-I{CSRC}", f"-I{HERE}"]
@@ -76,17 +79,25 @@ def build(
     objects = {path: made / f"{path.relative_to(CSRC).as_posix().replace('/', '_')}.o" for path in sources()}
     programs = {name: made / f"fuzz_{name}" for name in targets}
     objects |= {HERE / f"fuzz_{name}.c": made / f"fuzz_{name}.o" for name in programs}
-    if not fuzzer:
-        objects[REPLAY] = made / "replay_main.o"
+    main = LIMIT if fuzzer else REPLAY
+    objects[main] = made / f"{main.stem}.o"
+    if fuzzer:
+        compiled += [f"-DSECONDS_AN_INPUT={SECONDS_AN_INPUT}"]
+
+    def compile(source: Path) -> None:
+        # libFuzzer's name of a target is that of the function with the limit, which calls the target by another name.
+        renamed = ["-DLLVMFuzzerTestOneInput=fuzz_target"] if fuzzer and source != LIMIT else []
+        run([compiler, *FLAGS, *compiled, *renamed, "-c", source, "-o", objects[source]])
+
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda pair: run([compiler, *FLAGS, *compiled, "-c", pair[0], "-o", pair[1]]), objects.items()))
+        list(pool.map(compile, objects))
         library = made / "libcore.a"
         library.unlink(missing_ok=True)
         run(["ar", "rcs", library, *(made_of for path, made_of in objects.items() if CSRC in path.parents)])
-        main = [] if fuzzer else [objects[REPLAY]]
 
         def link(name: str) -> None:
-            run([compiler, *linked, objects[HERE / f"fuzz_{name}.c"], *main, library, "-lm", "-o", programs[name]])
+            parts = [objects[HERE / f"fuzz_{name}.c"], objects[main], library, "-lm"]
+            run([compiler, *linked, *parts, "-o", programs[name]])
 
         list(pool.map(link, programs))
     return programs
