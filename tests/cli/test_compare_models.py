@@ -28,6 +28,17 @@ def compared(run, *args: object) -> dict:
     return json.loads(out.stdout)
 
 
+def test_files_to_measure_on_that_are_trained_on_are_said_to_be(run, corpus) -> None:
+    Path("other.txt").write_text("a line of another tale\n")
+
+    def said(*files: str) -> str:
+        return compared(run, "--train", "word", "--vocab-sizes", "100", corpus, "--", *files)["held_out"]["said"]
+
+    assert said("other.txt") == "measured on 1 text of 1 file, not trained on"
+    assert said(f"../{Path.cwd().name}/{corpus}") == "measured on 200 texts of 1 file, 1 of them trained on"
+    assert said("other.txt", corpus) == "measured on 201 texts of 2 files, 1 of them trained on"
+
+
 def test_models_are_trained_on_the_rest_and_measured_on_what_is_held_out(run, corpus) -> None:
     found = compared(run, "--train", "word,char,bbpe,bpe,wordpiece", "--vocab-sizes", "100,300", corpus)
     kept, out = [line for n, line in enumerate(LINES, 1) if n % 10], LINES[9::10]

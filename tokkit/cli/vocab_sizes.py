@@ -111,7 +111,11 @@ def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) ->
     paths = list(dict.fromkeys(expand(inputs) if inputs else map(str, bundled.paths())))
     if files:
         documents = [(name, text) for name, texts in texts_of(files, reading) for text in texts if text.strip()]
-        said = f"measured on {counted(len(documents), 'text')} of {counted(len(files), 'file')} that are not trained on"
+        known = {os.path.realpath(path) for path in paths}
+        trained_on = sum(name != STDIN and os.path.realpath(name) in known for name in files)
+        said = f"measured on {counted(len(documents), 'text')} of {counted(len(files), 'file')}, " + (
+            f"{trained_on} of them trained on" if trained_on else "not trained on"
+        )
         return Job(lambda: paths, documents, said, models, sizes, chosen["threads"])
     corpus = Corpus(paths, reading, chosen["held_out"])
     n, documents = 0, []
