@@ -165,7 +165,7 @@ def test_what_is_not_learnt_and_what_does_not_fit_is_said() -> None:
     layers = nn.TransformerConfig(dim=16, n_heads=4, relative_buckets=32)
     with pytest.raises(OptionError, match="relative_buckets"):
         EncoderConfig(layers=layers, vocab_size=9, positions=5)
-    with pytest.raises(OptionError, match="pooling is 'max'; it must be one of mean, cls"):
+    with pytest.raises(OptionError, match="pooling is 'max'; it must be one of cls, mean, last"):
         learner(SentencePairs, pooling="max")
     model = learner(SentencePairs)
     with pytest.raises(ShapeError, match="a text has 10 tokens; the model takes at most 9"):

@@ -82,7 +82,7 @@ class ClassifierModel(EncoderModel):
         # Tokenizers return type ids of a pair even if the model has no table of token types.
         typed = self._spec.types > 1 and bool(types.any())
         found = [np.empty((0, len(self.labels)), dtype=np.float32)]
-        for first, end in _batches(starts, batch_tokens):
+        for first, end in token_batches(starts, batch_tokens):
             a, b = starts[first], starts[end]
             here = starts[first : end + 1] - a
             x = self.encoder.embeddings(ids[a:b], here, types[a:b] if typed else None)
@@ -108,7 +108,7 @@ def check_batch_tokens(batch_tokens: int) -> None:
         raise OptionError(f"batch_tokens is {batch_tokens!r}; it must be an int of at least 1")
 
 
-def _batches(starts: Ints, batch_tokens: int) -> Iterator[tuple[int, int]]:
+def token_batches(starts: Ints, batch_tokens: int) -> Iterator[tuple[int, int]]:
     """Yield (first, end) of batches of sequences with about `batch_tokens` tokens, at least one sequence each."""
     n, first = len(starts) - 1, 0
     while first < n:

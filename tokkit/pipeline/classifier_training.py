@@ -16,16 +16,15 @@ from tokkit.formats.safetensors import write_safetensors
 from tokkit.formats.sharded import WHOLE
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.arrays import Floats, initial
-from tokkit.nn.encoder import TextEncoder
-from tokkit.nn.grad import ClassifierHead, LoraOptions, Parameters, TextClassifier
-from tokkit.nn.grad.text_classifier import head_shapes
+from tokkit.nn.grad import ClassifierHead, HeadConfig, LoraOptions, Parameters, TextClassifier
 from tokkit.pipeline import training_loop
 from tokkit.pipeline.adapters import OF_CLASSIFIERS, NewAdapter, stated, written
+from tokkit.pipeline.classifier_model import BATCH_TOKENS, token_batches
 from tokkit.pipeline.finetuning import EVALUATED, FineTuneOptions
 from tokkit.pipeline.finetuning_data import Batches, Held, Ids, digest, read_labelled, taken
 from tokkit.pipeline.learning_encoders import SavedEncoder, as_floats, encoder_adapter
 from tokkit.pipeline.packing import Packed
-from tokkit.pipeline.task_heads import OF_TEXTS, of_classifier
+from tokkit.pipeline.task_heads import of_classifier, pooled, text_head, trained_head
 from tokkit.pipeline.training_loop import TrainedModel, TrainingProgress, dropout_seed
 from tokkit.threads import thread_count
 
@@ -48,9 +47,10 @@ def train_classifier(
 
     `source` is a .jsonl or .tsv file, several of them, or rows: a text and its label; objects have the keys "text" and
     "label". `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA; with
-    `options.freeze` its layers stay, their states are made once, and the head alone learns: on MPNet, too. `output` is
-    a folder of an architecture …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which
-    transformers reads.
+    `options.freeze` its layers stay, their states are made once, and the head alone learns: then it can also be an
+    MPNet, ModernBERT, Nomic BERT, GTE, EuroBERT, or a decoder. `output` is a folder of an architecture
+    …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which transformers reads. Where the code of
+    a model is published with it (Nomic, types "new"), the weights have the names of that code.
 
     If the model already is such a classifier with the same labels, the training continues with its head. With `lora`
     the encoder is frozen, and adapters and the head are trained: the folder contains only these, as PEFT writes them
@@ -99,26 +99,31 @@ class _SavedHead:
     """The head of a new classifier: its labels, its names in the file, and its initial weights."""
 
     def __init__(self, saved: SavedEncoder, labels: list[str]) -> None:
-        self.saved, self._spec = saved, OF_TEXTS[str(saved.about["model_type"])]
+        self.saved, self._spec = saved, text_head(saved.about)
         self.dim = saved.spec.config.dim
         told = saved.about.get("id2label")
         before = [str(told[key]) for key in sorted(told, key=int)] if isinstance(told, dict) else []
         self.labels = before if sorted(before) == labels else labels
         self._goes_on = self.labels is before and f"{self._spec.out}.weight" in saved.tensors
+        dense = next(
+            (name for name in self._spec.dense if name.startswith(saved.prefix)), "".join(self._spec.dense[:1])
+        )
+        self._names = {"dense": dense, "head_norm": self._spec.norm, "out": self._spec.out}
+        self.trained: HeadConfig = trained_head(self.config(), len(self.labels))
 
     @property
-    def activation(self) -> str:
-        """Return the activation between the two matrices."""
-        return self._spec.activation
+    def pad(self) -> int | None:
+        """The padding token, which a head that reads the last token does not read."""
+        pad = self.saved.about.get("pad_token_id")
+        return pad if isinstance(pad, int) else None
 
     def start(self, seed: int) -> dict[str, Floats]:
         """Return the initial weights of the head: those of the file if it has them."""
-        shapes = head_shapes(self.dim, len(self.labels), dense=bool(self._spec.dense))
-        made = initial(shapes, seed=seed)
+        made = initial(self.trained.shapes(self.dim), seed=seed)
         for name, weight in made.items():
             if name.startswith("out.") and not self._goes_on:
                 continue
-            for there in (self._file_name(name), self._file_name(name).removeprefix(self._prefix)):
+            for there in (self._file_name(name), self._file_name(name).removeprefix(self.saved.prefix)):
                 if there in self.saved.tensors and self.saved.tensors[there].shape == weight.shape:
                     made[name] = as_floats(self.saved.tensors[there].float32())
         return made
@@ -132,26 +137,24 @@ class _SavedHead:
         saved, start = self.saved, self.start(seed)
         shapes = saved.config.shapes() | {name: weight.shape for name, weight in start.items()}
         return encoder_adapter(
-            saved.spec, shapes, saved.weights() | start, lora, seed=seed, base=saved.root, task_type=OF_CLASSIFIERS,
+            saved.trained, shapes, saved.weights() | start, lora, seed=seed, base=saved.root, task_type=OF_CLASSIFIERS,
             saved={name: self._file_name(name) for name in start}, config=of_classifier(saved.about, self.labels),
         )  # fmt: skip
 
     def write(self, folder: Path, weights: Mapping[str, Floats]) -> None:
-        """Write all weights by the names that transformers uses."""
-        made = {}
-        for ours, array in weights.items():
-            is_head = ours.startswith(("dense.", "out."))
-            made[self._file_name(ours) if is_head else self._prefix + self.saved.spec.name(ours)] = array
-        write_safetensors(folder / WHOLE, made, {"format": "pt"})
+        """Write all weights by the names that transformers uses; those of the encoder as they were, unless given."""
+        head = {self._file_name(ours): array for ours, array in weights.items() if self._is_head(ours)}
+        trained = {ours: array for ours, array in weights.items() if not self._is_head(ours)}
+        made = self.saved.named(trained) if trained else self.saved.encoder_tensors()
+        write_safetensors(folder / WHOLE, made | head, {"format": "pt"})
 
-    @property
-    def _prefix(self) -> str:
-        return self.saved.spec.family.prefix
+    def _is_head(self, ours: str) -> bool:
+        return ours.partition(".")[0] in self._names
 
     def _file_name(self, ours: str) -> str:
         """Return the file's name of a weight of the head."""
         stem, _, part = ours.partition(".")
-        return f"{self._spec.out if stem == 'out' else self._spec.dense[0]}.{part}"
+        return f"{self._names[stem]}.{part}"
 
 
 class _Learner(Protocol):
@@ -166,7 +169,7 @@ class _Learner(Protocol):
         """Return the logits of some texts."""
 
     def weights(self) -> Mapping[str, Floats]:
-        """Return all weights, including the frozen ones."""
+        """Return all weights, or those of the head if the encoder is frozen."""
 
 
 class _WholeModel:
@@ -175,8 +178,8 @@ class _WholeModel:
         adapter: NewAdapter | None,
     ) -> None:  # fmt: skip
         self._model = TextClassifier(
-            saved.config, None if adapter else saved.weights() | head.start(options.seed), n_labels=len(head.labels),
-            activation=head.activation, dropout=options.dropout,
+            saved.config, None if adapter else saved.weights() | head.start(options.seed), head=head.trained,
+            padding_id=head.pad, dropout=options.dropout,
             attention_dropout=options.attention_dropout_of(saved.about), precision=options.precision,
             parameters=adapter.parameters if adapter else None,
         )  # fmt: skip
@@ -195,22 +198,17 @@ class _WholeModel:
 
 class _FrozenEncoder:
     def __init__(self, saved: SavedEncoder, head: _SavedHead, packed: Packed, options: FineTuneOptions) -> None:
-        self._encoder = saved.weights()
-        spec = saved.spec
-        encoder = TextEncoder(
-            spec.config, self._encoder, position_offset=spec.position_offset, padding_idx=spec.padding_idx
-        )
-        n = len(packed.starts) - 1
+        encoder, n = saved.encoder(), len(packed.starts) - 1
         self._states = np.empty((n, head.dim), dtype=np.float32)
         self._lengths = np.diff(packed.starts)
-        for first in range(0, n, EVALUATED):
-            some = np.arange(first, min(first + EVALUATED, n))
-            ids, starts, types = taken(packed, some)
-            self._states[some] = encoder(ids, starts, types)[starts[:-1]]
+        for first, end in token_batches(packed.starts, BATCH_TOKENS):
+            ids, starts, types = taken(packed, np.arange(first, end))
+            found = encoder(ids, starts, types)
+            self._states[first:end] = pooled(found, starts, head.trained.pooling, ids, head.pad)
         start = head.start(options.seed)
         self.parameters = Parameters({name: weight.shape for name, weight in start.items()})
         self.parameters.load(start)
-        self._head = ClassifierHead(self.parameters, activation=head.activation, dropout=options.dropout)
+        self._head = ClassifierHead(self.parameters, config=head.trained, dropout=options.dropout)
 
     def learn(self, texts: Ids, labels: Ids, share: float, seed: int) -> tuple[float, int]:
         loss = self._head.forward_backward(self._states[texts], labels, share=share, seed=seed)
@@ -220,7 +218,7 @@ class _FrozenEncoder:
         return self._head.logits(self._states[texts])
 
     def weights(self) -> Mapping[str, Floats]:
-        return {**self._encoder, **self.parameters}
+        return self.parameters
 
 
 class _LabelsTask:

@@ -15,7 +15,7 @@ from tokkit.pipeline.families import OTHERS
 from tokkit.pipeline.layered_families import LayeredSpec
 from tokkit.pipeline.weights import checked
 
-HEADS = r"(?:head\.|decoder\.|score\.)"
+HEADS = r"(?:head\.|decoder\.|score\.|dense\.)"
 """Task heads that other encoders do not have."""
 
 

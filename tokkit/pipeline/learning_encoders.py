@@ -22,28 +22,35 @@ from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
 from tokkit.nn.grad import EncoderConfig, LoraOptions
 from tokkit.nn.grad.parameters import Shapes
-from tokkit.nn.grad.sentence_pairs import POOLINGS
-from tokkit.pipeline import families, modules
+from tokkit.pipeline import encoder_loading, modules, task_heads
 from tokkit.pipeline.adapters import NewAdapter
 from tokkit.pipeline.copying import copy_files
-from tokkit.pipeline.encoder_loading import AnySpec
+from tokkit.pipeline.encoder_loading import AnyEncoder, AnySpec
 from tokkit.pipeline.families import EncoderSpec
+from tokkit.pipeline.layered_weights import LayeredWeights
 from tokkit.pipeline.packing import Packed, Packer
 from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 
 LEARNT = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
 """Types of encoders that can be trained."""
-FROZEN = (*LEARNT, "mpnet")
-"""Types of encoders on which a classifier learns while they stay as they are."""
+FROZEN = tuple(task_heads.CLASSES)
+"""Types of models on which a classifier learns while they stay as they are."""
+POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last"}
+"""The poolings with which vectors can be trained → their names in `SentencePairs`."""
 CONFIG = "config.json"
 NO_LIMIT = 1 << 31
 
 
-def encoder_config(spec: AnySpec) -> EncoderConfig:
-    """Return the specification of a trainable encoder; OptionError for a type that cannot be trained."""
+def _trainable(spec: AnySpec) -> EncoderSpec:
     if not isinstance(spec, EncoderSpec) or spec.config.relative_buckets:
         raise OptionError(f"models of this type cannot be trained; these can: {', '.join(LEARNT)}")
+    return spec
+
+
+def encoder_config(of: AnySpec) -> EncoderConfig:
+    """Return the specification of a trainable encoder; OptionError for a type that cannot be trained."""
+    spec = _trainable(of)
     if spec.embedding_dim != spec.config.dim:
         raise OptionError(
             f"the tables have {spec.embedding_dim} columns and the layers {spec.config.dim}; an encoder can be "
@@ -92,7 +99,7 @@ class SavedEncoder:
     home: Path
     about: Mapping[str, Any]
     """Its config.json."""
-    spec: EncoderSpec
+    spec: AnySpec
     tensors: Tensors
     tokenizer: Tokenizer
     pooling: str
@@ -116,19 +123,18 @@ class SavedEncoder:
                 f"{files.show(home)}: a model of type {about.get('model_type')!r} cannot be fine-tuned; these types "
                 f"can: {', '.join(LEARNT)}, and classifiers on a frozen one of {', '.join(FROZEN)}"
             )
-        spec = families.read(about)
+        spec = encoder_loading.read_spec(home, about, "float32")
         if vectors and (chain.dense or len(chain.poolings) != 1 or chain.poolings[0] not in POOLINGS):
             raise OptionError(
                 f"{files.show(path)}: pooled by {', '.join(chain.poolings)} with {len(chain.dense)} dense layers; "
                 f"training needs one of the poolings {', '.join(POOLINGS)}, without dense layers"
             )
         stated = modules.read_json(home / "tokenizer_config.json", {})
-        limit = min(
-            chain.max_length or NO_LIMIT, _number(stated.get("model_max_length")), spec.positions - spec.position_offset
-        )
+        positions = spec.positions - spec.position_offset if isinstance(spec, EncoderSpec) else spec.decoder.max_length
+        limit = min(chain.max_length or NO_LIMIT, _number(stated.get("model_max_length")), positions)
         return cls(
-            path, home, about, spec, read_model(home), load_tokenizer(home), chain.poolings[0], limit,
-            stated.get("truncation_side") == "left",
+            path, home, about, spec, read_model(home), load_tokenizer(home),
+            POOLINGS.get("".join(chain.poolings), ""), limit, stated.get("truncation_side") == "left",
         )  # fmt: skip
 
     @property
@@ -136,14 +142,46 @@ class SavedEncoder:
         """Return the specification of the encoder."""
         return encoder_config(self.spec)
 
+    @property
+    def trained(self) -> EncoderSpec:
+        """The specification, if its layers can be trained."""
+        return _trainable(self.spec)
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the encoder's names in a file of a model with a head."""
+        if isinstance(self.spec, EncoderSpec):
+            return self.spec.family.prefix
+        prefixes = self.spec.decoder.family.prefixes
+        if self.about["model_type"] == "nomic_bert":  # published files, and those of transformers
+            return prefixes["n_embd" in self.about]
+        own = f"{self.about['model_type']}."
+        return own if own in prefixes else prefixes[0]
+
+    def encoder(self) -> AnyEncoder:
+        """Return the encoder for inference."""
+        return encoder_loading.read_encoder(self.tensors, self.spec, files.show(self.home))[0]
+
+    def encoder_tensors(self) -> dict[str, Any]:
+        """Return the encoder's tensors as they are stored, by their names in a model with a head."""
+        where = files.show(self.home)
+        if not isinstance(self.spec, EncoderSpec):
+            return dict(LayeredWeights(self.tensors, self.spec, where).by_names(self.prefix))
+        names = Weights(self.tensors, self.spec, where).file_names()
+        return {self.prefix + self.spec.name(ours): self.tensors[name] for ours, name in names.items()}
+
     def weights(self) -> dict[str, Floats]:
         """Return the encoder's weights by our names."""
-        return encoder_weights(self.tensors, self.spec, files.show(self.home))
+        return encoder_weights(self.tensors, self.trained, files.show(self.home))
+
+    def named(self, weights: Mapping[str, Floats]) -> dict[str, Floats]:
+        """Return the encoder's weights, given by our names, by their names in a model with a head."""
+        return {self.prefix + self.spec.name(ours): array for ours, array in weights.items()}
 
     def adapter(self, lora: LoraOptions, seed: int) -> NewAdapter:
         """Return an adapter of the encoder alone, whose weights are frozen."""
         return encoder_adapter(
-            self.spec, self.config.shapes(), self.weights(), lora, seed=seed, base=self.root,
+            self.trained, self.config.shapes(), self.weights(), lora, seed=seed, base=self.root,
             task_type="FEATURE_EXTRACTION",
         )  # fmt: skip
 
@@ -152,7 +190,9 @@ class SavedEncoder:
         if max_length is not None and not 1 <= as_int("max_length", max_length) <= self.limit:
             raise OptionError(f"max_length is {max_length}; the model reads 1 to {self.limit} tokens")
         packer = Packer(self.tokenizer, max_length or self.limit, left=self.left)
-        return packer(texts, special="all", threads=current_threads())
+        made = packer(texts, special="all", threads=current_threads())
+        # Some tokenizers give types to models without a table of them.
+        return made if self.spec.types > 1 else made._replace(type_ids=None)
 
     def write_start(self, folder: Path, about: Mapping[str, Any] | None = None) -> None:
         """Copy everything except weights; with `about`, a new configuration, only the files of the transformer."""
@@ -167,7 +207,7 @@ class SavedEncoder:
 
     def write_model(self, folder: Path, weights: Mapping[str, Floats]) -> None:
         """Write the weights in place of the original ones; other tensors of the file are kept, such as a pooler."""
-        found = Weights(self.tensors, self.spec, files.show(self.home))
+        found = Weights(self.tensors, self.trained, files.show(self.home))
         made: dict[str, Any] = dict(self.tensors)
         made |= {name: weights[ours] for ours, name in found.file_names().items()}
         write_safetensors(folder / self._inside(None) / WHOLE, made, {"format": "pt"})

@@ -13,9 +13,9 @@ from tokkit.nn.grad.masked_lm import MaskedLM, mask_tokens
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.sentence_pairs import SentencePairs
 from tokkit.nn.grad.tape import Tape
-from tokkit.nn.grad.text_classifier import ClassifierHead, TextClassifier
+from tokkit.nn.grad.text_classifier import ClassifierHead, HeadConfig, TextClassifier
 
 __all__ = [
-    "BatchNorm", "CausalLM", "ClassifierHead", "EncoderConfig", "LoraOptions", "MaskedLM", "Parameters",
+    "BatchNorm", "CausalLM", "ClassifierHead", "EncoderConfig", "HeadConfig", "LoraOptions", "MaskedLM", "Parameters",
     "SentencePairs", "Tape", "TextClassifier", "mask_tokens", "with_lora",
 ]  # fmt: skip

@@ -132,15 +132,27 @@ def linear_of(weights: Parameters, *names: str) -> Linear:
     return Linear(weights, *names)
 
 
-class Norm:
-    """Layer norm or RMS norm, depending on `config.norm`."""
+class NormConfig(Protocol):
+    """The options of a norm."""
 
-    def __init__(self, weights: Parameters, name: str, config: TransformerConfig) -> None:
+    @property
+    def norm(self) -> str | None:
+        """Return "layer" or "rms"."""
+
+    @property
+    def eps(self) -> float:
+        """Return what is added to the variance."""
+
+
+class Norm:
+    """Layer norm or RMS norm, depending on `config.norm`; layer norm has a bias if the weights have it."""
+
+    def __init__(self, weights: Parameters, name: str, config: NormConfig) -> None:
         self.weight, self.weight_grad = weights.joined(f"{name}.weight")
         self.centred, self.eps = config.norm == "layer", config.eps
         self.bias: Floats | None = None
         self.bias_grad: Floats | None = None
-        if self.centred:
+        if self.centred and f"{name}.bias" in weights:
             self.bias, self.bias_grad = weights.joined(f"{name}.bias")
 
     def run(self, x: Floats, tape: Tape) -> Floats:

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit._core import grad as core
-from tokkit.errors import OptionError, ShapeError
+from tokkit.errors import ShapeError
 from tokkit.nn.arrays import Floats, current_threads
 from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.layers import seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
+from tokkit.nn.grad.pooling import checked_pooling, pooled
 from tokkit.nn.grad.tape import Tape, is_bf16
 
-POOLINGS = ("mean", "cls")
 SMALLEST_NORM = 1e-12
 
 
@@ -25,7 +25,7 @@ class SentencePairs:
 
     A batch has columns of texts: anchors, their positives and, if there are more columns, hard negatives. The scores
     of an anchor are `scale` · cosine with all texts of the other columns, and its loss is the cross-entropy with its
-    positive as the target: MultipleNegativesRankingLoss in sentence-transformers. `pooling` is "mean" or "cls".
+    positive as the target: MultipleNegativesRankingLoss in sentence-transformers. `pooling` is "mean", "cls" or "last".
     `weights` are copied; missing ones are initialized at random with the seed. `precision` is as in `CausalLM`.
 
     Source: Henderson et al. 2017, Efficient Natural Language Response Suggestion for Smart Reply, 4.4.
@@ -43,9 +43,7 @@ class SentencePairs:
         scale: float = 20.0, dropout: float = 0.0, attention_dropout: float = 0.0, seed: int = 0,
         parameters: Parameters | None = None, precision: str = "fp32",
     ) -> None:  # fmt: skip
-        if pooling not in POOLINGS:
-            raise OptionError(f"pooling is {pooling!r}; it must be one of {', '.join(POOLINGS)}")
-        self.pooling, self.scale = pooling, as_float("scale", scale, greater_than=0)
+        self.pooling, self.scale = checked_pooling(pooling), as_float("scale", scale, greater_than=0)
         self.parameters = loaded(config.shapes(), weights, seed) if parameters is None else parameters
         self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout, attention_dropout=attention_dropout)
         self._bf16 = is_bf16(precision)
@@ -63,11 +61,10 @@ class SentencePairs:
         seed_dropouts(self._trunk.dropouts, seed)
         texts = PackedTexts.of(ids, starts, type_ids)
         self._tape.clear()
-        states = self._trunk.forward(texts, self._tape)
-        loss, grads = ranking_loss(self._pooled(states, texts), columns, self.scale, self._tape)
-        del states
+        vectors = self._vectors(texts, self._tape)
+        loss, grads = ranking_loss(vectors, columns, self.scale, self._tape)
         grads *= np.float32(share)
-        self._tape.backward(self._spread(grads, texts))
+        self._tape.backward(np.ascontiguousarray(grads[texts.order]))
         return loss
 
     def loss(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None, *, columns: int = 2) -> float:
@@ -77,27 +74,12 @@ class SentencePairs:
     def vectors(self, ids: ArrayLike, starts: ArrayLike, type_ids: ArrayLike | None = None) -> Floats:
         """Return the vectors (n, dim) of packed texts, in the same order; the vectors are not normalized."""
         texts = PackedTexts.of(ids, starts, type_ids)
-        return self._pooled(self._trunk.forward(texts, Tape(recording=False, bf16=self._bf16)), texts)
+        return self._vectors(texts, Tape(recording=False, bf16=self._bf16))
 
-    def _pooled(self, states: Floats, texts: PackedTexts) -> Floats:
-        made = np.empty((len(texts.order), states.shape[1]), dtype=np.float32)
-        if self.pooling == "cls":
-            made[texts.order] = states[texts.starts[:-1]]
-            return made
-        for place, first, end in zip(texts.order, texts.starts[:-1], texts.starts[1:], strict=True):
-            np.add.reduce(states[first:end], axis=0, out=made[place])
-            made[place] /= np.float32(end - first)
-        return made
-
-    def _spread(self, grads: Floats, texts: PackedTexts) -> Floats:
-        """Return the gradient of the hidden states from the gradient of the vectors."""
-        made = self._tape.empty(len(texts.ids), grads.shape[1])
-        if self.pooling == "cls":
-            made[...] = 0
-            made[texts.starts[:-1]] = grads[texts.order]
-            return made
-        for place, first, end in zip(texts.order, texts.starts[:-1], texts.starts[1:], strict=True):
-            made[first:end] = grads[place] / np.float32(end - first)
+    def _vectors(self, texts: PackedTexts, tape: Tape) -> Floats:
+        found = pooled(self._trunk.forward(texts, tape), texts, self.pooling, tape)
+        made = np.empty_like(found)
+        made[texts.order] = found
         return made
 
 

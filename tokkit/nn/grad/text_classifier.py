@@ -3,31 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import grad as core
-from tokkit.errors import ShapeError
+from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of
 from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes
 from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
-from tokkit.nn.grad.layers import Dropout, Linear, activated, seed_dropouts, taken_rows
+from tokkit.nn.grad.layers import Dropout, Linear, Norm, activated, seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
+from tokkit.nn.grad.pooling import checked_pooling, pooled
 from tokkit.nn.grad.tape import Tape, is_bf16
 
 
-class ClassifierHead:
-    """out(activation(dense(x))) for one vector per text; weights: dense.weight, dense.bias, out.weight and out.bias.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadConfig:
+    """The configuration of a classification head for texts: out(norm(activation(dense(x)))).
 
-    If `parameters` hold only these weights, the head is trained alone: compute the states of the frozen encoder once.
+    `dense` is optional, and so are `norm` ("layer" or "rms", with `eps`) and the biases. x is a vector of the text:
+    `pooling` is "cls", "mean" or "last", as in `SentencePairs`.
+
+    >>> list(HeadConfig(n_labels=3, dense_bias=False, norm="layer", norm_bias=False).shapes(8))
+    ['dense.weight', 'head_norm.weight', 'out.weight', 'out.bias']
     """
 
-    def __init__(self, parameters: Parameters, *, activation: str = "tanh", dropout: float = 0.0) -> None:
-        self.parameters, self.activation = parameters, activation
+    n_labels: int
+    dense: bool = True
+    dense_bias: bool = True
+    activation: str = "tanh"
+    norm: str | None = None
+    norm_bias: bool = True
+    eps: float = 1e-5
+    out_bias: bool = True
+    pooling: str = "cls"
+
+    def __post_init__(self) -> None:
+        as_int("n_labels", self.n_labels, minimum=1)
+        checked_pooling(self.pooling)
+
+    def shapes(self, dim: int) -> Shapes:
+        """Return name → shape of the weights of the head on an encoder of `dim` columns."""
+        made: Shapes = {"dense.weight": (dim, dim)} if self.dense else {}
+        if self.dense and self.dense_bias:
+            made["dense.bias"] = (dim,)
+        if self.norm is not None:
+            made["head_norm.weight"] = (dim,)
+        if self.norm == "layer" and self.norm_bias:
+            made["head_norm.bias"] = (dim,)
+        made["out.weight"] = (self.n_labels, dim)
+        return made | {"out.bias": (self.n_labels,)} if self.out_bias else made
+
+
+class ClassifierHead:
+    """out(norm(activation(dense(x)))) for one vector per text; weights: those of `HeadConfig.shapes`.
+
+    `config` replaces `activation`. If `parameters` hold only these weights, the head is trained alone: compute the
+    states of the frozen encoder once.
+    """
+
+    def __init__(
+        self, parameters: Parameters, *, activation: str = "tanh", dropout: float = 0.0,
+        config: HeadConfig | None = None,
+    ) -> None:  # fmt: skip
+        self.parameters, self.activation = parameters, activation if config is None else config.activation
         self.dropouts = [Dropout(dropout), Dropout(dropout)]
         self._dense = Linear(parameters, "dense") if "dense.weight" in parameters else None
+        self._norm = None if config is None or config.norm is None else Norm(parameters, "head_norm", config)
         self._out = Linear(parameters, "out")
         self._tape = Tape()
 
@@ -35,6 +80,9 @@ class ClassifierHead:
         """Return the logits (n, labels) of vectors (n, dim); x may be overwritten."""
         if self._dense is not None:
             x = activated(self._dense.forward(x, tape), self.activation, tape)
+        if self._norm is not None:
+            x = self._norm.forward(x, tape)
+        if self._dense is not None:
             x = self.dropouts[1].forward(x, tape)
         return self._out.forward(x, tape)
 
@@ -57,8 +105,9 @@ class TextClassifier:
     """An encoder and a classification head, trained together; the head's input is the state of the first token.
 
     Weights are those of the encoder, and dense.weight (dim, dim), dense.bias, out.weight (labels, dim) and out.bias.
-    `activation` is applied between the two matrices: by default tanh, as in BERT. `weights` are copied; missing ones
-    are initialized at random with the seed. `precision` is as in `CausalLM`.
+    `activation` is applied between the two matrices: by default tanh, as in BERT. For another head, give `head` instead
+    of `n_labels`, `activation` and `dense`; `padding_id` is the token that its pooling "last" does not read. `weights`
+    are copied; missing ones are initialized at random with the seed. `precision` is as in `CausalLM`.
 
     >>> from tokkit.nn import TransformerConfig
     >>> layers = TransformerConfig(dim=8, n_heads=2, n_layers=1)
@@ -68,14 +117,20 @@ class TextClassifier:
     """
 
     def __init__(
-        self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, n_labels: int,
-        activation: str = "tanh", dense: bool = True, dropout: float = 0.0, attention_dropout: float = 0.0,
-        seed: int = 0, parameters: Parameters | None = None, precision: str = "fp32",
+        self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, n_labels: int | None = None,
+        activation: str = "tanh", dense: bool = True, head: HeadConfig | None = None, padding_id: int | None = None,
+        dropout: float = 0.0, attention_dropout: float = 0.0, seed: int = 0, parameters: Parameters | None = None,
+        precision: str = "fp32",
     ) -> None:  # fmt: skip
-        shapes = config.shapes() | head_shapes(config.layers.dim, n_labels, dense=dense)
+        if (head is None) == (n_labels is None):
+            raise OptionError("give either n_labels or head, which states the number of labels")
+        if head is None:
+            head = HeadConfig(n_labels=as_int("n_labels", n_labels), activation=activation, dense=dense)
+        shapes = config.shapes() | head.shapes(config.layers.dim)
         self.parameters = loaded(shapes, weights, seed) if parameters is None else parameters
         self._trunk = EncoderTrunk(self.parameters, config, dropout=dropout, attention_dropout=attention_dropout)
-        self._head = ClassifierHead(self.parameters, activation=activation, dropout=dropout)
+        self._head = ClassifierHead(self.parameters, config=head, dropout=dropout)
+        self._pooling, self._padding = head.pooling, padding_id
         self._bf16 = is_bf16(precision)
         self._tape = Tape(bf16=self._bf16)
 
@@ -107,14 +162,8 @@ class TextClassifier:
         return ordered
 
     def _run(self, texts: PackedTexts, tape: Tape) -> Floats:
-        return self._head.forward(taken_rows(self._trunk.forward(texts, tape), texts.starts[:-1], tape), tape)
-
-
-def head_shapes(dim: int, n_labels: int, *, dense: bool = True) -> Shapes:
-    """Return name → shape of the weights of the head."""
-    n = as_int("n_labels", n_labels, minimum=1)
-    made: Shapes = {"dense.weight": (dim, dim), "dense.bias": (dim,)} if dense else {}
-    return made | {"out.weight": (n, dim), "out.bias": (n,)}
+        states = self._trunk.forward(texts, tape)
+        return self._head.forward(pooled(states, texts, self._pooling, tape, padding_id=self._padding), tape)
 
 
 def label_loss(logits: Floats, labels: ArrayLike, share: float) -> float:
