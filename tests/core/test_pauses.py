@@ -22,11 +22,11 @@ def spans(*places: int) -> np.ndarray[Any, Any]:
     [
         ((b"ab", spans(0, 1, 2), 5), "at is 5"),
         ((b"ab", spans(0, 1, 2), -1), "at is -1"),
-        ((b"ab", spans(0, 3, 4), 0), "token 1 begins at 3, after 0 in 2 bytes"),
-        ((b"ab", spans(1, 0, 1), 0), "token 1 begins at 0, after 1"),
+        ((b"ab", spans(0, 3, 4), 0), "token 1 begins at 3; it must be from 0, the start before it, to 2"),
+        ((b"ab", spans(1, 0, 1), 0), "token 1 begins at 0; it must be from 1"),
         ((b"ab", np.zeros((2, 3), dtype=np.int64), 0), r"shape \(2, 3\)"),
-        ((b"\xf0", NONE, 0), "not UTF-8"),
-        ((b"\x80a", NONE, 0), "not UTF-8"),
+        ((b"\xf0", NONE, 0), "not valid UTF-8 at offset 0"),
+        ((b"\x80a", NONE, 0), "not valid UTF-8 at offset 0"),
     ],
 )
 def test_what_is_no_text_of_tokens_is_refused(arguments: tuple[Any, ...], reason: str) -> None:
@@ -37,7 +37,7 @@ def test_what_is_no_text_of_tokens_is_refused(arguments: tuple[Any, ...], reason
 def test_places_beyond_the_text_are_refused() -> None:
     pauses = Pauses(b"a b", spans(0, 1, 3), 0)
     for call in (lambda: pauses.chunk(2, 8, 2, False), lambda: pauses.chunk(0, 0, 2, False), lambda: pauses.trim(2, 4)):
-        with pytest.raises(ValueError, match=r"begins at|is not a part"):
+        with pytest.raises(ValueError, match=r"first is|the span is"):
             call()
     assert [pauses.byte(place) for place in (-1, 0, 1, 2, 3)] == [0, 0, 1, 3, 3]
     assert (pauses.count(0, 1), pauses.count(0, 2), pauses.count(1, 9)) == (1, -1, -1)

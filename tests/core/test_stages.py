@@ -83,7 +83,7 @@ def test_an_unknown_stage_or_isa_is_an_error_that_leaves_all_as_it_was(make_toke
 def test_texts_that_are_not_utf8_are_refused(make_tokenizer) -> None:
     encoder = ByteLevelEngine(make_tokenizer("rank", "cl100k").definition).encoder
     assert encoder is not None
-    with pytest.raises(ValueError, match="not UTF-8"):
+    with pytest.raises(ValueError, match="not valid UTF-8"):
         StageTimer(encoder, [b"\xff"])
     with pytest.raises(TypeError):
         StageTimer(None, ["a"])  # type: ignore[arg-type]

@@ -42,5 +42,5 @@ def test_each_document_is_an_object_of_its_own(seed: int) -> None:
         assert b"".join(block.texts()) == data
     assert documents(b"") == []
     for wrong in ([1, 0], [len(data) + 1]):
-        with pytest.raises(ValueError, match="ends must rise"):
+        with pytest.raises(ValueError, match="the end before it"):
             documents(data, np.array(wrong, dtype=np.int64).tobytes())

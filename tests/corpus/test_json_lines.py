@@ -277,7 +277,7 @@ def test_many_unusual_lines_take_linear_time(tmp_path: Path) -> None:
 
 
 def test_the_place_must_be_in_the_data() -> None:
-    with pytest.raises(ValueError, match="at is 5 and stop None; the data has 2 bytes"):
+    with pytest.raises(ValueError, match=r"at is 5 and stop None; .* 2 bytes of data"):
         json_texts(b"{}", 5, b"text")
     with pytest.raises(ValueError, match="isa is 'mmx'"):
         json_texts(b"{}", 0, b"text", "mmx")

@@ -183,9 +183,9 @@ def test_the_core_refuses_arrays_that_do_not_fit() -> None:
         with pytest.raises(ValueError, match=r"\w"):
             ContextRows(n, given, stops, first, last, weights, before, 1)
     rows = ContextRows(3, ids, ends, 0, 3, weights, 1, 1)
-    with pytest.raises(ValueError, match="the buffers are too small"):
+    with pytest.raises(ValueError, match="both must have the same number"):
         rows.fill(0, np.empty(2, np.int32), np.empty(2), np.empty(3, np.int64))
-    with pytest.raises(ValueError, match="no such row"):
+    with pytest.raises(ValueError, match="begin is 3"):
         rows.fill(3, np.empty(3, np.int32), np.empty(3), np.empty(3, np.int64))
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="a matrix has"):
         MergedRows(2, [(np.array([0, 1, 2]), np.array([0], np.int32), np.ones(1))])

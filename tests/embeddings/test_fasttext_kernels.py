@@ -235,13 +235,13 @@ def of_arguments(make: Callable[[], object], message: str) -> None:
 def test_arrays_that_do_not_fit_are_refused() -> None:
     good = objective(draw(4, 3), draw(7, 3), "softmax")
     ids, ends = np.array([1, 4], np.uint32), np.array([2])
-    of_arguments(lambda: objective(draw(4, 3), draw(7, 2), "softmax"), "do not fit")
-    of_arguments(lambda: objective(draw(4, 3), draw(8, 3), "ns"), "negatives do not fit")
-    of_arguments(lambda: objective(draw(4, 3), draw(8, 3), "hs"), "paths do not fit")
+    of_arguments(lambda: objective(draw(4, 3), draw(7, 2), "softmax"), "input has shape")
+    of_arguments(lambda: objective(draw(4, 3), draw(8, 3), "ns"), "negatives are None")
+    of_arguments(lambda: objective(draw(4, 3), draw(8, 3), "hs"), "paths have")
     of_arguments(
         lambda: embed.ClassifierTraining(good, lines(4, 7), ids, ends + 1, total=2, rate_each=1, lr=0.1),
-        "ends of lines",
+        "the last end be",
     )
     training = embed.ClassifierTraining(good, lines(4, 7), ids, ends, total=2, rate_each=1, lr=0.1)
-    of_arguments(lambda: training.run(1, 1, begun=0, seed=0), "not so many lines")
-    of_arguments(lambda: embed.row_means(draw(4, 3), ids, ends, draw(2, 3)), "do not fit")
+    of_arguments(lambda: training.run(1, 1, begun=0, seed=0), "out of range")
+    of_arguments(lambda: embed.row_means(draw(4, 3), ids, ends, draw(2, 3)), "2 ends and|1 ends and")

@@ -328,7 +328,7 @@ def test_the_core_refuses_arrays_that_do_not_fit() -> None:
         (records, states[:, :, :8].copy(), states[:, :, :8].copy(), rates[:, :8].copy(), tally),
         (records, states, states, rates, tally[:1]),
     ]:
-        with pytest.raises(ValueError, match=r"fit|multiple|cut off"):
+        with pytest.raises(ValueError, match=r"must be \(|multiple|at least 2"):
             train_glove(*given)
     train_glove(records[:0], states, states, rates, tally)
     assert not tally.any()

@@ -233,9 +233,9 @@ def test_packed_keys_are_a_list_and_a_dict(keys: list[str], other: str) -> None:
     ("keys", "message"),
     [
         ([b"a", b"b", b"a"], "twice"),
-        ([b"a", b"\xff"], "not UTF-8"),
-        ([b"\xc3", b"\xa9"], "not UTF-8"),  # joined they are
-        ([b"\xed\xa0\x80"], "not UTF-8"),
+        ([b"a", b"\xff"], "not valid UTF-8"),
+        ([b"\xc3", b"\xa9"], "not valid UTF-8"),  # joined they are
+        ([b"\xed\xa0\x80"], "not valid UTF-8"),
         ([b"a", b""], "empty"),
     ],
 )

@@ -186,7 +186,7 @@ def test_a_batch_is_its_texts_one_by_one_for_any_number_of_threads() -> None:
     assert [len(part) for part in engine.encode_batch([], "text", 3)] == [0, 1]
     with pytest.raises(TypeError, match="text 1 of the batch is int"):
         engine.encode_batch(["a", 5], "text", 1)  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="text 2 of the batch is not UTF-8 at offset 1"):
+    with pytest.raises(ValueError, match="text 2 of the batch is not valid UTF-8 at offset 1"):
         engine.encode_batch(["a", b"b", b"b\xff"], "text", 1)
 
 
@@ -222,9 +222,9 @@ def test_threads_that_share_a_tokenizer_get_the_right_tokens() -> None:
 def test_bytes_are_utf8() -> None:
     engine, _ = made(definition(BertNormalizer()))
     assert engine.encode("É the".encode()) == engine.encode(bytearray("É the".encode())) == engine.encode("É the")
-    with pytest.raises(ValueError, match="not UTF-8 at offset 1"):
+    with pytest.raises(ValueError, match="not valid UTF-8 at offset 1"):
         engine.encode(b"a\xff")
-    with pytest.raises(TypeError, match="text is str or bytes, not int"):
+    with pytest.raises(TypeError, match="text is int; it must be str or bytes"):
         engine.encode(5)  # type: ignore[arg-type]
 
 

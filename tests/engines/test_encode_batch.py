@@ -156,7 +156,7 @@ def test_the_first_bad_text_is_named_whatever_the_number_of_threads(tok: tokkit.
     texts = [fine, b"", fine, long + b"\xff" + fine, fine, b"\xfe", *[fine] * 20]
     for threads in (1, 2, 4):
         for _ in range(5):
-            with pytest.raises(ValueError, match=r"text 3 of the batch is not UTF-8 at offset 500000 \(0xff\)"):
+            with pytest.raises(ValueError, match=r"text 3 of the batch is not valid UTF-8 at offset 500000 \(0xff\)"):
                 tok.encode_batch(texts, threads=threads)
     cut = b"word " * 60_000 + "中".encode()[:2]
     with pytest.raises(ValueError, match="offset 300000"):

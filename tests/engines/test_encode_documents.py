@@ -88,10 +88,10 @@ def test_policies_for_special_tokens_hold_in_documents(engines: dict[str, Engine
 
 def test_documents_that_are_not_utf8_or_end_elsewhere_are_errors(engines: dict[str, Engine]) -> None:
     engine = engines["bpe"]
-    with pytest.raises(ValueError, match="text 1 of the batch is not UTF-8 at offset 2"):
+    with pytest.raises(ValueError, match="text 1 of the batch is not valid UTF-8 at offset 2"):
         engine.encode_documents(b"low\nlo\xff", None, "text", 1)
     for ends in ([3, 1], [9]):
-        with pytest.raises(ValueError, match="ends must rise"):
+        with pytest.raises(ValueError, match="the end before it"):
             engine.encode_documents(b"low", np.array(ends, dtype=np.int64).tobytes(), "text", 1)
     ids, offsets = engine.encode_documents(b"", None, "text", 1, narrow=True)
     assert (len(ids), offsets.tolist()) == (0, [0])

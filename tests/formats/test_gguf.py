@@ -297,7 +297,7 @@ def test_merging_does_not_cross_a_dropped_byte_here_and_in_a_tokenizer_json(tmp_
         by_gpt2 = tokkit.Tokenizer(Definition(vocab, model, Split(patterns.BYTE_LEVEL)))
         with pytest.raises(FormatError, match=r"the byte 0x00 has no token"):
             by_gpt2.save(tmp_path / "gpt2", format="gpt2")
-    with pytest.raises(VocabError, match="no token is the byte"):
+    with pytest.raises(VocabError, match=r"the byte 0x[0-9a-f]{2} has no token"):
         tokkit.Tokenizer(Definition(vocab, BPE(merges, False), Split(None)))
 
 

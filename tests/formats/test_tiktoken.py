@@ -77,8 +77,8 @@ def test_base64_of_every_length_is_read() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"YWI=", "no rank"),
-        (b"YWI= ", "no rank"),
+        (b"YWI=", "the rank is missing"),
+        (b"YWI= ", "the rank is missing"),
         (b"YWI 300", "not valid base64"),
         (b"YW=I 300", "not valid base64"),
         (b"YW==YWI= 300", "not valid base64"),
@@ -91,14 +91,14 @@ def test_base64_of_every_length_is_read() -> None:
         ("YWé= 300".encode(), "not valid base64"),
         (b"{} 300", "not valid base64"),
         (b" 300", "token is empty"),
-        (b"YWI= -1", "not a decimal number"),
-        (b"YWI= 3e2", "not a decimal number"),
-        (b"YWI= 300 1", "not a decimal number"),
-        (b"YWI= 1_0", "not a decimal number"),
+        (b"YWI= -1", "must be a decimal number"),
+        (b"YWI= 3e2", "must be a decimal number"),
+        (b"YWI= 300 1", "must be a decimal number"),
+        (b"YWI= 1_0", "must be a decimal number"),
         (b"YWI= " + b"9" * 5000, f"above {MAX_RANK}"),
         (b"YWI= %d" % (MAX_RANK + 1), f"above {MAX_RANK}"),
-        (b"YWI= 17", "rank stands on an earlier line"),
-        (b"YQ== 300", "token stands on an earlier line"),
+        (b"YWI= 17", "rank is on an earlier line"),
+        (b"YQ== 300", "token is on an earlier line"),
     ],
 )
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
@@ -172,7 +172,7 @@ def test_a_definition_comes_back(make: Make, same: Callable[[Definition, Definit
         ("order", "ranks would make b'he' first"),
         ("pair", "ranks would make b'hell'"),
         ("missing", r"no merge makes b'hello'"),
-        ("special", "merge 7 names an id"),
+        ("special", "merge 7 has an id without a token"),
     ],
 )
 def test_a_merge_list_that_ranks_cannot_say_is_refused(change: str, reason: str, make: Make) -> None:

@@ -57,7 +57,7 @@ def test_the_core_refuses_tables_that_do_not_fit_the_vocabulary() -> None:
         ("bpe", marks, {"merges": np.zeros((1, 2), dtype=np.uint32)}),
         ("unigram", marks, {"scores": np.zeros(2)}),
     ):
-        with pytest.raises(ValueError, match=r"no model|one entry|three columns|one score"):
+        with pytest.raises(ValueError, match=r"kind is|added_ids has|merges has|scores has"):
             PieceEncoder(kind, VOCAB.blob, VOCAB.offsets, added_ids, options)
     empty = Vocab.from_list([])
     for kind, options in (("bpe", {"drops_unknown": True}), ("wordpiece", {}), ("wordlevel", {})):

@@ -68,5 +68,5 @@ def test_what_does_not_fit_is_refused() -> None:
         lambda: bags(table, ids, starts, out, row_of=few), lambda: bags(table, ids, starts, out, row_of=few + 50),
         lambda: bags(table, ids, starts, out, weights=np.ones(49, np.float32)),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=r"fit|contiguous|table|weights|starts"):
+        with pytest.raises(ValueError, match=r"out has|contiguous|table|row_of|weights|starts"):
             wrong()

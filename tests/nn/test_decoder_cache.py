@@ -155,16 +155,17 @@ def test_memory_is_that_of_the_type() -> None:
 def test_arrays_that_do_not_fit_are_refused_by_the_core() -> None:
     rows = np.zeros((2, 4, 8), np.float32)
     for layers, message in (
-        ([], "layers do not fit"),
+        ([], "there are 0 layers"),
         ([(rows, rows[:1], None, None)], "keys and values of layer 0"),
-        ([(rows, rows, None, None), (rows[:, :, :4].copy(),) * 2 + (None, None)], "layer 1 does not fit the others"),
+        ([(rows, rows, None, None), (rows[:, :, :4].copy(),) * 2 + (None, None)], "layer 1 has 2 heads of 4"),
         ([(np.zeros((2, 4, 8), np.int8),) * 2 + (rows[0], rows[0])], "the scales of layer 0"),
     ):
         with pytest.raises(ValueError, match=message):
             KeyValues(layers, [0] * len(layers))
     held = KeyValues([(rows, rows.copy(), None, None)], [0])
     for layer, row, given, message in (
-        (1, 0, rows, "no layer 1"), (0, 0, rows, "do not fit"), (0, 2, np.zeros((3, 2, 8), np.float32), "no room"),
+        (1, 0, rows, "layer is 1"), (0, 0, rows, "the rows have"),
+        (0, 2, np.zeros((3, 2, 8), np.float32), "do not fit in layer 0"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             held.write(layer, row, given)

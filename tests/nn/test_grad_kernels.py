@@ -154,7 +154,7 @@ def test_sums_of_columns_and_of_embeddings_go_through_rows_in_order(isa: str) ->
     core.scatter_add(dy, ids, table, isa=isa, threads=3)
     np.testing.assert_array_equal(sums, wanted)
     np.testing.assert_array_equal(table, rows)
-    with pytest.raises(IndexError, match="id 9"):
+    with pytest.raises(IndexError, match="is 9; it must be from"):
         core.scatter_add(dy, ids + 1, table)
 
 

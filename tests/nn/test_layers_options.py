@@ -86,7 +86,7 @@ def test_packed_decoders_want_to_know_whose_memory_is_whose() -> None:
         stack(x, memory, cu_seqlens=[0, 4, 10], memory_cu_seqlens=[0, 3, 7])
     with pytest.raises(ShapeError, match="cu_seqlens has 3 numbers and memory_cu_seqlens 2"):
         stack(x, memory, cu_seqlens=[0, 4, 10], memory_cu_seqlens=[0, 8])
-    with pytest.raises(OptionError, match="packed sequences take no masks"):
+    with pytest.raises(OptionError, match="packed sequences can only have"):
         stack(x, memory, cu_seqlens=[0, 4, 10], memory_cu_seqlens=[0, 3, 8], memory_padding_mask=np.zeros((1, 8), bool))
 
 

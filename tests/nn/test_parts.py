@@ -19,7 +19,7 @@ def test_an_embedding_looks_up_rows_and_names_ids_outside() -> None:
     assert table(ids, out=out) is out
     assert table(np.zeros((0,), dtype=np.int64)).shape == (0, 8)
     for bad in (50, -1):
-        with pytest.raises(IndexError, match=rf"id {bad} .*50 rows"):
+        with pytest.raises(IndexError, match=rf"is {bad}; it must be from 0 to 49"):
             table([1, bad])
     for wrong in ([1.5], [True]):
         with pytest.raises(TypeError, match="must have integers"):

@@ -184,10 +184,10 @@ def test_the_core_refuses_layers_and_arrays_that_do_not_fit() -> None:
             encoder.run(x, np.array(starts, dtype=np.int64))
     with pytest.raises(ValueError, match="states"):
         encoder.run(x, np.array([0, 3]), states=np.empty((2, 3, 4), dtype=np.float32))
-    with pytest.raises(ValueError, match="distances"):
+    with pytest.raises(ValueError, match="by_distance"):
         encoder.run(x, np.array([0, 3]), by_distance=np.empty((2, 4), dtype=np.float32), zero=2)
     for place, wrong in ((0, square), (1, PackedLinear(w)), (3, PackedLinear(w)), (5, norm[:3])):
-        with pytest.raises(ValueError, match=r"of layer 0|layer 0 does"):
+        with pytest.raises(ValueError, match="of layer 0"):
             PackedEncoder([[*layer[:place], wrong, *layer[place + 1 :]]], heads=2, dim=4)
     with pytest.raises(ValueError, match="heads"):
         PackedEncoder([], heads=3, dim=4)

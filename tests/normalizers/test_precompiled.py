@@ -95,13 +95,13 @@ def test_bytes_that_are_no_map_are_refused() -> None:
     into_character = MAP.replace("é".encode() + b"\0", b"\xc3\0\0")
     root_leaf = struct.pack("<III", 8, 1 << 10, ord("a") | LEAF_BELOW)
     for data, reason in [
-        (b"", "shorter"),
-        (b"\1\0", "shorter"),
+        (b"", "ends before its trie"),
+        (b"\1\0", "ends before its trie"),
         (struct.pack("<I", 0), "multiple of 4"),
         (struct.pack("<I", 6) + b"abcdef", "multiple of 4"),
-        (struct.pack("<I", 1 << 31) + b"abcd", "shorter"),
-        (to_nowhere, "points to no string"),
-        (into_character, "not UTF-8"),
+        (struct.pack("<I", 1 << 31) + b"abcd", "ends before its trie"),
+        (to_nowhere, "points outside its strings"),
+        (into_character, "not valid UTF-8"),
     ]:
         with pytest.raises(OptionError, match=reason):
             Precompiled(data)

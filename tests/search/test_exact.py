@@ -57,9 +57,9 @@ def test_rows_may_lie_apart_and_none_is_read_beyond() -> None:
     dots(rows, queries, scores)
     np.testing.assert_allclose(scores, twin.dots(rows, queries), atol=1e-5)
     for wrong in (np.empty((2, 24), np.float32), np.empty((1, 25), np.float32)):
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="they must be"):
             dots(rows, queries, wrong)
-    with pytest.raises(ValueError, match="not contiguous"):
+    with pytest.raises(ValueError, match="must be contiguous"):
         dots(wide.T[:17], np.ones((1, 50), np.float32), np.empty((1, 17), np.float32))
 
 

@@ -188,9 +188,9 @@ def test_the_core_refuses_what_would_not_be_sound() -> None:
         with pytest.raises(ValueError, match=r"scanner|ends|end"):
             counts.add_text(text, family, ends)
     falling = b"".join(end.to_bytes(8, sys.byteorder, signed=True) for end in (2, 1, 2))
-    with pytest.raises(ValueError, match="decrease"):
+    with pytest.raises(ValueError, match="at least the end before it"):
         counts.add_text(b"ab", 0, falling)
-    with pytest.raises(ValueError, match="at least one byte"):
+    with pytest.raises(ValueError, match="at least 1 byte"):
         counts.add_word(b"")
     with pytest.raises(TypeError):
         counts.add_text("ab", 0)
@@ -204,16 +204,16 @@ def test_the_core_refuses_what_would_not_be_sound() -> None:
         (BYTES, 300, 1),
         ([(b"", 1), *BYTES], 300, 9),
     ):
-        with pytest.raises(ValueError, match=r"bytes|range|at least one"):
+        with pytest.raises(ValueError, match=r"bytes|vocab_size is|must be at least|out of range"):
             BPETrainer(WordCounts(), tokens, size, 0, longest)
 
 
 def test_counts_that_trained_count_no_more_and_an_empty_table_trains_nothing() -> None:
     counts = WordCounts()
     assert BPETrainer(counts, BYTES, 300, 0, 9).run(1) is True
-    with pytest.raises(RuntimeError, match="no more"):
+    with pytest.raises(RuntimeError, match="frozen or were used"):
         counts.add_word(b"a")
-    with pytest.raises(RuntimeError, match="no more"):
+    with pytest.raises(RuntimeError, match="frozen or were used"):
         BPETrainer(counts, BYTES, 300, 0, 9)
 
 

@@ -104,7 +104,7 @@ class PieceEncoder:
         kind: str,
         blob: bytes,
         offsets: NDArray[np.int64],
-        foreign: NDArray[np.uint8],
+        added_ids: NDArray[np.uint8],
         options: dict[str, object],
     ) -> None: ...
     def encode(
@@ -114,7 +114,7 @@ class PieceEncoder:
 def find_merges(
     blob: bytes,
     offsets: NDArray[np.int64],
-    foreign: NDArray[np.uint8],
+    added_ids: NDArray[np.uint8],
     text: bytes,
     between: int,
     n_prefix: int,

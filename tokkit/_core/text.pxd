@@ -75,6 +75,7 @@ cdef extern from "text/utf8.h" nogil:
 
 
 cdef object view_text(object text, TextView *view)
+cdef tuple shape_tuple(const Py_ssize_t *shape, int n)  # for messages
 cdef int chosen_isa() except -1  # each extension that calls byte kernels passes it to tk_isa_use
 cdef int isa_number(object name) except -1
 
@@ -101,7 +102,7 @@ cdef extern from "sentencepiece/sp_normalize.h" nogil:
         const uint8_t *blob
         const int64_t *offsets
         size_t n_ids
-        const uint8_t *foreign
+        const uint8_t *excluded
     ctypedef struct tk_sp_options:
         int add_prefix, remove_extra, escape, suffix, one_byte_space
     ctypedef struct tk_charsmap:
@@ -145,7 +146,7 @@ cdef extern from "encode/token_index.h" nogil:
         const uint8_t *blob
         const int64_t *offsets
         size_t n_ids
-        const uint8_t *foreign
+        const uint8_t *excluded
     ctypedef struct tk_token_index:
         uint64_t *slots
     int tk_token_index_build(tk_token_index *index, const tk_own_tokens *own, size_t *twice)

@@ -92,7 +92,7 @@ class Interpreter:
         try:
             yield
         except Grown:
-            what = f"the {stage}, {type(component).__name__}, makes too much of the text"
+            what = f"the {stage}, {type(component).__name__}, makes the text too large, over 32 times its size"
             raise limits.grown(what, self._grown_bytes) from None
         except TokkitError:  # its message is clear already
             raise

@@ -163,7 +163,10 @@ def attention(
     longest = [n_queries, k.shape[2]]
     if cu_seqlens is not None:
         if masks:
-            raise OptionError("packed sequences take no masks except is_causal, window and a bias by distance")
+            raise OptionError(
+                "a mask is given with cu_seqlens; packed sequences can only have is_causal, window and a bias by "
+                "distance"
+            )
         masks = _packed(cu_seqlens, cu_seqlens_k, q, k)
         longest = [int(np.diff(starts).max(initial=0)) for starts in masks.values()]
     elif cu_seqlens_k is not None:

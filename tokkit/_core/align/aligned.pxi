@@ -15,9 +15,9 @@ cdef object check_stage(int status):
     if status == TK_NO_MEMORY:
         raise MemoryError("not enough memory for the text and its alignment")
     if status == TK_TOO_LARGE:
-        raise OverflowError("a text of 4 GiB or more cannot go through components one by one")
+        raise OverflowError("the text has 4 GiB or more; components that run one by one take less")
     if status == TK_GROWN:
-        raise Grown("a stage makes too much of the text")
+        raise Grown("a stage makes the text too large, over 32 times its size")
     return None
 
 
@@ -136,12 +136,15 @@ cdef class AlignedText:
         cdef size_t i, start = 0, n = len(ends) // sizeof(int64_t)
         cdef tk_cut cut
         if self.state.n_pieces > 1:
-            raise ValueError("the text is cut already")
+            raise ValueError(f"the text has {self.state.n_pieces} pretokens; cut_at needs a text with at most 1")
         for i in range(n):
             if not <int64_t> start <= at[i] <= <int64_t> self.state.n:
-                raise ValueError(f"a piece cannot end at {at[i]}, after {start} in {self.state.n} bytes")
+                raise ValueError(
+                    f"a pretoken ends at byte {at[i]}; its end must be from {start}, the end before it, to the length "
+                    f"of the text, {self.state.n}"
+                )
             if <size_t> at[i] < self.state.n and self.state.text[at[i]] & 0xC0 == 0x80:
-                raise ValueError(f"byte {at[i]} is inside a character")
+                raise ValueError(f"a pretoken ends at byte {at[i]}, inside a character; it must end between two")
             start = at[i]
         tk_cut_begin(&cut, &self.state)
         if tk_cut_next(&cut, 0) < self.state.n_pieces:
@@ -167,7 +170,10 @@ cdef class AlignedText:
                 piece = (<const char *> self.state.text)[w.at:w.end].decode("utf-8")
                 for character, change in function(piece):
                     if not isinstance(character, str) or len(character) != 1 or 0xD800 <= ord(character) < 0xE000:
-                        raise ValueError(f"{character!r} is no character")
+                        raise ValueError(
+                            f"the function returned {character!r}; each item must be (character, change), and the "
+                            f"character a str of length 1 that is not a surrogate"
+                        )
                     tk_rewrite_put(&w, ord(character), change)
                 number = tk_rewrite_next(&w, number + 1)
         except BaseException:
@@ -205,7 +211,10 @@ def _places(str piece, spans, size_t at):
     places, done, place = [], 0, at
     for start, end in spans:
         if not done <= start <= end <= len(piece):
-            raise ValueError(f"({start}, {end}) is not a span after {done} in a piece of {len(piece)} characters")
+            raise ValueError(
+                f"the function returned the span ({start}, {end}); it must be within {done} and {len(piece)}, the end "
+                f"of the span before it and of the pretoken"
+            )
         first = place + len(piece[done:start].encode())
         place = first + len(piece[start:end].encode())
         places.append((first, place))

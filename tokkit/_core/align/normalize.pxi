@@ -29,7 +29,10 @@ def replace_matches(AlignedText text not None, find, bytes content not None):
         done = 0
         for first, last in find(piece):
             if not done <= first <= last <= <size_t> len(piece):
-                raise ValueError(f"({first}, {last}) is not a span after {done} in a piece of {len(piece)} characters")
+                raise ValueError(
+                    f"find returned the span ({first}, {last}); it must be within {done} and {len(piece)}, the end of "
+                    f"the span before it and of the pretoken"
+                )
             at += first - done if ascii else len(piece[done:first].encode())
             found.append(at)
             at += last - first if ascii else len(piece[first:last].encode())

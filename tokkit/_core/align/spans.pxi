@@ -67,7 +67,7 @@ def spans_in_characters(bytes utf8, spans):
     cdef Py_buffer given, made
     cdef size_t count
     if spans.dtype != SPANS or spans.ndim != 2 or spans.shape[1] != 2:
-        raise ValueError(f"spans are int64 of shape (n, 2), not {spans.dtype} of shape {spans.shape}")
+        raise ValueError(f"spans has dtype {spans.dtype} and shape {spans.shape}; it must be int64 of shape (n, 2)")
     characters = new_array(spans.shape, SPANS)
     # Uses the buffer protocol directly: to make a typed memoryview takes as long as to process a short text.
     PyObject_GetBuffer(spans, &given, PyBUF_SIMPLE)
@@ -79,7 +79,7 @@ def spans_in_characters(bytes utf8, spans):
     PyBuffer_Release(&made)
     PyBuffer_Release(&given)
     if count == OUTSIDE:
-        raise ValueError(f"spans must lie within the {len(utf8)} bytes of the text")
+        raise ValueError(f"a span is outside the text; all spans must be within its {len(utf8)} bytes")
     return characters, count
 
 
@@ -232,7 +232,10 @@ def trim_by_id(spans, ids, bytes codes not None, tuple trims not None, size_t be
     cdef int n_rules = len(trims)
     cdef bint closer = n_rules > 4
     if spans.dtype != SPANS or spans.shape != (n, 2) or ids.dtype != IDS:
-        raise ValueError(f"{n} ids, uint32, have spans, int64, of shape ({n}, 2); these are {spans.shape}")
+        raise ValueError(
+            f"ids has dtype {ids.dtype}, spans {spans.dtype} and shape {spans.shape}; they must be uint32, and int64 "
+            f"of shape ({n}, 2)"
+        )
     for number, (spares, at_start) in enumerate(trims[:4]):
         rules[number] = spares | at_start << 1
     result = new_array(spans.shape, SPANS)

@@ -66,11 +66,11 @@ cdef inline long long as_id(item) except? -1:
 
 cdef object as_int(item):
     if isinstance(item, bool):
-        raise TypeError(f"an id is an int, not {type(item).__name__}")
+        raise TypeError(f"an id is {item!r}; it must be an int, not a bool")
     try:
         return operator.index(item)
     except TypeError:
-        raise TypeError(f"an id is an int, not {type(item).__name__}: {item!r}") from None
+        raise TypeError(f"an id is {item!r} ({type(item).__name__}); it must be an int") from None
 
 
 cdef class Detokenizer:
@@ -89,7 +89,7 @@ cdef class Detokenizer:
     def __cinit__(self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] present=None):
         cdef size_t n = offsets.shape[0] - 1, i
         if present is not None and <size_t> present.shape[0] != n:
-            raise ValueError(f"present has {present.shape[0]} entries for {n} ids")
+            raise ValueError(f"present has {present.shape[0]} entries; it must have one for each of {n} ids")
         self.n_ids = n
         self.lengths = np.diff(offsets)
         self.tokens = <Token *> PyMem_Malloc(n * sizeof(Token))

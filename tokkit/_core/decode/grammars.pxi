@@ -77,7 +77,10 @@ cdef class TokenTries:
         cdef int64_t[::1] offsets = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
         cdef size_t n = len(tokens)
         if <size_t> ids.shape[0] != n or (n and np.max(ids) >= 32 * n_words):
-            raise ValueError("ids must be one for each token, and fit into the mask")
+            raise ValueError(
+                f"there are {ids.shape[0]} ids for {n} tokens, and the maximum is {np.max(ids) if len(ids) else None}; "
+                f"there must be one for each token, below the {32 * n_words} bits of a mask"
+            )
         self.n_words = n_words
         check_status(tk_token_tries_build(
             &self.tries, <const uint8_t *> <const char *> blob, &offsets[0], &ids[0] if n else NULL, n, 32 * n_words
@@ -120,9 +123,14 @@ cdef class GrammarMachine:
                 or <size_t> high.shape[0] != n_edges or <size_t> resume.shape[0] != n_jumps
                 or nodes.max() >= n or class_of.shape[0] != 256
                 or np.max(class_of) >= example.shape[0]):
-            raise ValueError("arrays of a network do not fit each other")
+            raise ValueError(
+                f"the arrays of a network of {n} nodes, {n_edges} edges and {n_jumps} jumps are inconsistent in their "
+                f"lengths, or have a number out of range (see csrc/grammars/network.h)"
+            )
         if first is not None and first.n_words != tries.n_words:
-            raise ValueError("masks at the start and later differ in size")
+            raise ValueError(
+                f"masks of first have {first.n_words} words and those of tries {tries.n_words}; they must be equal"
+            )
         self.arrays = first_edge, first_jump, low, high, target, entry, resume, ends, class_of, example
         net.first_edge, net.first_jump, net.ends = &first_edge[0], &first_jump[0], &ends[0]
         if n_edges:

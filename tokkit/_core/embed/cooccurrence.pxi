@@ -39,9 +39,9 @@ cdef int check_rows(int status) except -1:
     if status == TK_NO_MEMORY:
         raise MemoryError
     if status == TK_BAD_INPUT:
-        raise ValueError("an id is not below the number of words, or the ends of sentences are not those of the ids")
+        raise ValueError("ids must be below n_words, and the ends of sentences increase to the number of ids")
     if status:
-        raise OverflowError("too many ids at once")
+        raise OverflowError("there are 2**32 ids and sentences, or 2**31 words, or more; give fewer at a time")
     return 0
 
 
@@ -63,9 +63,15 @@ cdef class SparseRows:
         cdef tk_rows_out out
         cdef size_t row, end = min(self.n_words, begin + lengths.shape[0])
         if not 0 <= begin < self.n_words or not lengths.shape[0]:
-            raise ValueError("no such row, or no room for lengths")
+            raise ValueError(
+                f"begin is {begin} and lengths has {lengths.shape[0]} entries; begin must be from 0 to "
+                f"{self.n_words - 1}, and lengths have at least 1"
+            )
         if indices.shape[0] != values.shape[0] or indices.shape[0] < self.n_words:
-            raise ValueError("the buffers are too small")
+            raise ValueError(
+                f"indices has {indices.shape[0]} entries and values {values.shape[0]}; both must have the same number, "
+                f"at least {self.n_words}"
+            )
         out.indices, out.values, out.lengths = &indices[0], &values[0], &lengths[0]
         out.room, out.used = indices.shape[0], 0
         with nogil:
@@ -101,9 +107,15 @@ cdef class ContextRows(SparseRows):
         cdef Py_ssize_t n = ids.shape[0], n_sentences = ends.shape[0]
         cdef int status
         if not 0 <= first <= last <= n or not 0 <= before <= weights.shape[0] or not 0 <= after <= weights.shape[0]:
-            raise ValueError("the window or the words do not fit")
+            raise ValueError(
+                f"words {first} to {last} of {n} have windows of {before} before and {after} after, with "
+                f"{weights.shape[0]} weights; the words must be within the ids, and the windows within the weights"
+            )
         if not n or not n_sentences or not weights.shape[0]:
-            raise ValueError("there are no ids, sentences or weights")
+            raise ValueError(
+                f"there are {n} ids, {n_sentences} ends of sentences and {weights.shape[0]} weights; there must be at "
+                f"least 1 of each"
+            )
         self.weights = weights
         self.window.weights, self.window.before, self.window.after = &weights[0], before, after
         with nogil:
@@ -136,7 +148,10 @@ cdef class MergedRows(SparseRows):
         self.kept = runs
         for starts, indices, values in runs:
             if starts.shape[0] != n_words + 1 or not indices.shape[0] == values.shape[0] == starts[n_words]:
-                raise ValueError("starts, indices and values do not fit")
+                raise ValueError(
+                    f"a matrix has {starts.shape[0]} starts, {indices.shape[0]} indices and {values.shape[0]} values; "
+                    f"it must have {n_words + 1} starts, and as many indices and values as the last start says"
+                )
             if values.shape[0]:
                 self.runs[self.n_runs].starts = &starts[0]
                 self.runs[self.n_runs].indices = &indices[0]

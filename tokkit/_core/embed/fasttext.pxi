@@ -1,6 +1,6 @@
 # Training of fastText's vectors and classifiers, and means of rows, without the GIL (csrc/embed/fasttext.h).
 
-from tokkit._core.text cimport chosen_isa, isa_number
+from tokkit._core.text cimport chosen_isa, isa_number, shape_tuple
 
 cdef extern from "isa.h" nogil:
     int tk_isa_of_floats(int)
@@ -56,6 +56,14 @@ cdef int floats_isa(str isa) except -1:
     return tk_isa_of_floats(chosen_isa() if isa is None else isa_number(isa))
 
 
+cdef int check_ends(const int64_t[::1] ends, Py_ssize_t n, object name) except -1:
+    if not len(ends) or not n or ends[len(ends) - 1] != n:
+        raise ValueError(
+            f"there are {len(ends)} ends and {n} {name}; there must be at least 1 of each, and the last end be {n}"
+        )
+    return 0
+
+
 cdef class FastTextObjective:
     """What to predict from a mean of rows of `input` by rows of `output`, and how: see csrc/embed/fasttext.h.
 
@@ -78,24 +86,32 @@ cdef class FastTextObjective:
         cdef tk_fasttext *o = &self.state
         cdef size_t n = output.shape[0]
         if not n or not input.shape[0] or not input.shape[1] or input.shape[1] != output.shape[1]:
-            raise ValueError("the matrices are empty, or do not fit")
+            raise ValueError(
+                f"input has shape {shape_tuple(input.shape, 2)} and output {shape_tuple(output.shape, 2)}; they must "
+                f"have the same number of columns, and not be empty"
+            )
         if n > UINT32_MAX or input.shape[0] > UINT32_MAX:
-            raise ValueError("a matrix has more than 2**32 - 1 rows")
+            raise ValueError(f"input has {input.shape[0]} rows and output {n}; each must have at most 2**32 - 1")
         self.input, self.output, self.negatives = input, output, negatives
         o.input, o.output, o.dim, o.n_out = &input[0, 0], &output[0, 0], input.shape[1], n
         o.loss, o.negative = FASTTEXT_LOSSES.index(loss), negative
         if next is not None:
             if next.state.input != o.input or next.state.dim != o.dim or next.state.n_out != n:
-                raise ValueError("the next objective is of another input")
+                raise ValueError("next has another input or another number of outputs; both must be the same")
             self.next, o.next = next, &next.state
         if loss == "ns":
             if negatives is None or negatives.cumulated.shape[0] != output.shape[0]:
-                raise ValueError("the negatives do not fit the output")
+                raise ValueError(
+                    f"negatives are None or of another size; they must have one word for each of {n} outputs"
+                )
             o.negatives = negatives.table
         elif loss == "hs":
             self.path_ends, self.path_nodes, self.path_turns = paths
             if len(self.path_ends) != n or len(self.path_nodes) != self.path_ends[n - 1]:
-                raise ValueError("the paths do not fit the output")
+                raise ValueError(
+                    f"paths have {len(self.path_ends)} ends and {len(self.path_nodes)} nodes; they must have {n} ends, "
+                    f"one for each output, and the last end be the number of nodes"
+                )
             o.path_ends = &self.path_ends[0]
             o.path_nodes = &self.path_nodes[0] if len(self.path_nodes) else NULL
             o.path_turns = &self.path_turns[0] if len(self.path_turns) else NULL
@@ -115,8 +131,9 @@ cdef class ClassifierTraining:
         self, FastTextObjective objective not None, LineRows rows not None, const uint32_t[::1] ids not None,
         const int64_t[::1] ends not None, *, int64_t total, int64_t rate_each, float lr,
     ):
-        if not len(ends) or not len(ids) or ends[len(ends) - 1] != len(ids) or total < 1 or rate_each < 1:
-            raise ValueError("the ends of lines do not fit")
+        check_ends(ends, len(ids), "ids")
+        if total < 1 or rate_each < 1:
+            raise ValueError(f"total is {total} and rate_each {rate_each}; both must be at least 1")
         self.kept, self.lines = (objective, rows, ids, ends), len(ends)
         self.work.model, self.work.rows, self.work.ids, self.work.ends = objective.state, rows.state, &ids[0], &ends[0]
         self.work.total, self.work.rate_each, self.work.lr = total, rate_each, lr
@@ -127,7 +144,7 @@ cdef class ClassifierTraining:
         cdef int64_t count = 0
         cdef int status, chosen = floats_isa(isa)
         if first + n > <size_t> self.lines:
-            raise ValueError("there are not so many lines")
+            raise ValueError(f"lines {first} to {first + n} are out of range; there are {self.lines} lines")
         self.work.begun, self.work.seed = begun, seed
         with nogil:
             status = tk_classifier_train(&self.work, first, n, chosen, max(1, threads), &loss, &count)
@@ -150,12 +167,15 @@ cdef class FastTextTraining:
         bint mean, uint64_t seed,
     ):
         cdef tk_fasttext_work *w = &self.work
-        if not len(ends) or not len(ids) or ends[len(ends) - 1] != len(ids) or not window:
-            raise ValueError("the ends of sentences do not fit")
-        if not len(row_ends) or not len(rows) or row_ends[len(row_ends) - 1] != len(rows) or len(gain) != len(row_ends):
-            raise ValueError("the rows of words do not fit")
-        if len(keep) and len(keep) != len(gain):
-            raise ValueError("what to keep does not fit")
+        check_ends(ends, len(ids), "ids")
+        check_ends(row_ends, len(rows), "rows")
+        if not window:
+            raise ValueError("window is 0; it must be at least 1")
+        if len(gain) != len(row_ends) or (len(keep) and len(keep) != len(gain)):
+            raise ValueError(
+                f"there are {len(row_ends)} words, {len(gain)} entries in gain and {len(keep)} in keep; gain must have "
+                f"one for each word, keep too unless it is empty"
+            )
         self.kept, self.sentences = (objective, row_ends, rows, gain, ids, ends, keep), len(ends)
         w.model, w.row_ends, w.rows, w.gain = objective.state, &row_ends[0], &rows[0], &gain[0]
         w.ids, w.ends, w.keep = &ids[0], &ends[0], &keep[0] if len(keep) else NULL
@@ -174,9 +194,11 @@ cdef class FastTextTraining:
         cdef int64_t count = 0
         cdef int status, chosen = floats_isa(isa)
         if not 0 <= start <= stop <= self.sentences:
-            raise ValueError("there are no such sentences")
+            raise ValueError(
+                f"sentences {start} to {stop} are out of range; there are {self.sentences} sentences"
+            )
         if tally is not None and tally.shape[0] < 3:
-            raise ValueError("tally does not fit")
+            raise ValueError(f"tally has {tally.shape[0]} entries; it must have at least 3")
         self.work.alpha, self.work.alpha_fall, self.work.min_alpha = alpha, alpha_fall, min_alpha
         self.work.seed = (self.seed << 20) + epoch
         with nogil:
@@ -200,7 +222,10 @@ def row_means(
     cdef int chosen = floats_isa(isa)
     cdef Py_ssize_t n = out.shape[0]
     if len(ends) != n or matrix.shape[1] != out.shape[1] or (n and ends[n - 1] != len(rows)):
-        raise ValueError("the ends, the matrix and the means do not fit")
+        raise ValueError(
+            f"there are {len(ends)} ends and {len(rows)} rows, and out has shape {shape_tuple(out.shape, 2)}; it must "
+            f"be (ends, {matrix.shape[1]}), and the last end be the number of rows"
+        )
     if not n or not out.shape[1]:
         return
     if not len(rows):

@@ -4,7 +4,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint32_t
 
 from tokkit._core.nn cimport tk_isa_of_floats
-from tokkit._core.text cimport chosen_isa, isa_number
+from tokkit._core.text cimport chosen_isa, isa_number, shape_tuple
 
 cdef extern from "embed/glove.h" nogil:
     ctypedef struct tk_glove_record:
@@ -45,13 +45,19 @@ def train_glove(
     if not records.shape[0]:
         return
     if words.shape[1] != 2 or words.shape[2] != step or contexts.shape[1] != 2 or contexts.shape[2] != step:
-        raise ValueError("words, contexts and rates do not fit")
+        raise ValueError(
+            f"words has shape {shape_tuple(words.shape, 3)} and contexts {shape_tuple(contexts.shape, 3)}; both must "
+            f"be (n, 2, {step}), where rates has {step} columns"
+        )
     if rates.shape[0] != 2 or not step or step % 16 or not words.shape[0] or not contexts.shape[0]:
-        raise ValueError("a half of a state has a multiple of 16 floats")
+        raise ValueError(
+            f"rates has shape {shape_tuple(rates.shape, 2)}; it must be (2, a multiple of 16), and words and contexts "
+            f"not be empty"
+        )
     if records.shape[0] % sizeof(tk_glove_record):
-        raise ValueError("the records are cut off")
+        raise ValueError(f"records has {records.shape[0]} bytes; it must have a multiple of {sizeof(tk_glove_record)}")
     if tally.shape[0] < 2:
-        raise ValueError("tally does not fit")
+        raise ValueError(f"tally has {tally.shape[0]} entries; it must have at least 2")
     w.records, w.n = <const tk_glove_record *>&records[0], records.shape[0] // sizeof(tk_glove_record)
     w.words, w.contexts = &words[0, 0, 0], &contexts[0, 0, 0]
     w.word_rates, w.context_rates, w.step = &rates[0, 0], &rates[1, 0], step

@@ -66,7 +66,7 @@ cdef class LabelledWords:
         cdef uint32_t number
         for word in words:
             if not word:
-                raise ValueError("a word is empty")
+                raise ValueError("words has an empty word; each must have at least 1 byte")
             check_sentences(tk_word_counts_number(
                 &self.table, <const uint8_t *> PyBytes_AS_STRING(<bytes?> word), len(word), 0, &number))
 
@@ -89,7 +89,7 @@ cdef class LabelledWords:
         cdef int status
         with cython.critical_section(self):
             if self.busy:
-                raise RuntimeError("these words are in use by another thread")
+                raise RuntimeError("these words are in use by another thread; use them in one thread at a time")
             self.busy = True
         with nogil:
             status = tk_labelled_read(&self.table, p, n, last, &self.ids, &used)
@@ -139,7 +139,7 @@ cdef class NgramRows:
         self, *, uint32_t min_n, uint32_t max_n, uint32_t bucket, uint32_t first, const int32_t[::1] left=None
     ):
         if left is not None and len(left) < bucket:
-            raise ValueError("there are fewer rows than buckets")
+            raise ValueError(f"left has {len(left)} entries; it must have one for each of {bucket} buckets")
         self.left = left
         self.state.min_n, self.state.max_n, self.state.bucket, self.state.first = min_n, max_n, bucket, first
         self.state.left = &left[0] if left is not None and len(left) else NULL
@@ -191,9 +191,13 @@ cdef class LineRows:
     ):
         cdef tk_line_rows *o = &self.state
         if (len(ends) and len(ends) < n_words) or (len(ends) and ends[len(ends) - 1] != len(rows)):
-            raise ValueError("the ends of rows do not fit")
+            raise ValueError(
+                f"there are {len(ends)} ends for {n_words} words and {len(rows)} rows; ends must be empty, or have one "
+                f"for each word and end with the number of rows"
+            )
         if word_ngrams > 1 and len(hashes) < n_words:
-            raise ValueError("there are fewer hashes than words")
+            raise ValueError(f"hashes has {len(hashes)} entries; with word_ngrams it must have one for each of "
+                             f"{n_words} words")
         self.words, self.ngrams, self.prefix = words, ngrams, prefix
         self.ends, self.rows, self.hashes = ends, rows, hashes
         o.n_words, o.n_labels, o.longest = n_words, n_labels, word_ngrams

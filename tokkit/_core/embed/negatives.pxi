@@ -25,14 +25,16 @@ cdef class Negatives:
         cdef size_t i, bucket = 0, n = cumulated.shape[0], buckets = guide.shape[0]
         cdef int shift = TK_NEGATIVE_BITS
         if not n or cumulated[n - 1] != <uint32_t> 1 << TK_NEGATIVE_BITS:
-            raise ValueError("the last cumulated weight must be 2**31")
+            raise ValueError(
+                f"cumulated has {n} entries and ends with {cumulated[n - 1] if n else 'none'}; the last must be 2**31"
+            )
         if not buckets or buckets & (buckets - 1) or buckets > <size_t> 1 << TK_NEGATIVE_BITS:
-            raise ValueError("the guide must have a power of two of entries")
+            raise ValueError(f"guide has {buckets} entries; their number must be a power of two, at most 2**31")
         while <size_t> 1 << (TK_NEGATIVE_BITS - shift) < buckets:
             shift -= 1
         for i in range(n):
             if i and cumulated[i] < cumulated[i - 1]:
-                raise ValueError("the cumulated weights must not decrease")
+                raise ValueError(f"cumulated falls from {cumulated[i - 1]} to {cumulated[i]}; it must not decrease")
             while bucket < buckets and bucket << shift < cumulated[i]:
                 guide[bucket] = i
                 bucket += 1

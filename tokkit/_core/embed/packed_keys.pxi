@@ -9,7 +9,7 @@ cdef extern from "encode/token_trie.h" nogil:
         const uint8_t *blob
         const int64_t *offsets
         size_t n_ids
-        const uint8_t *foreign
+        const uint8_t *excluded
 
 cdef extern from "encode/token_index.h" nogil:
     ctypedef struct tk_token_index:
@@ -43,7 +43,10 @@ cdef class PackedKeys:
         memcpy(self.blob, <const char *> blob, len(blob))
         memcpy(self.offsets, <const char *> offsets, n * sizeof(int64_t))
         if self.offsets[0] or self.offsets[n - 1] != len(blob):
-            raise ValueError("the offsets are not those of the bytes")
+            raise ValueError(
+                f"offsets run from {self.offsets[0]} to {self.offsets[n - 1]}; they must run from 0 to the number of "
+                f"bytes, {len(blob)}"
+            )
         self.own.blob, self.own.offsets, self.own.n_ids = self.blob, self.offsets, n - 1
         self.build()
 
@@ -65,11 +68,11 @@ cdef class PackedKeys:
             if valid:
                 status = tk_token_index_build(&self.index, &self.own, &twice)
         if not valid:
-            raise ValueError("a key is empty, or not UTF-8")
+            raise ValueError("a key is empty or not valid UTF-8; each must have at least 1 character")
         if status:
             raise MemoryError("not enough memory for the keys")
         if twice != SIZE_MAX:
-            raise ValueError("a key is given twice")
+            raise ValueError(f"key {self.at(twice)!r} is given twice; each must be different")
         return 0
 
     def __dealloc__(self):
@@ -96,7 +99,7 @@ cdef class PackedKeys:
         if i < 0:
             i += <Py_ssize_t> self.own.n_ids
         if not 0 <= i < <Py_ssize_t> self.own.n_ids:
-            raise IndexError("there are fewer keys")
+            raise IndexError(f"index {i} is out of range; there are {self.own.n_ids} keys")
         return self.at(i)
 
     def __iter__(self):

@@ -44,7 +44,7 @@ cdef int check_sentences(int status) except -1:
     if status == TK_OK:
         return 0
     if status == TK_TOO_LARGE:
-        raise OverflowError("more than 2**32 distinct words")
+        raise OverflowError("there are more than 2**32 distinct words, the maximum")
     raise MemoryError()
 
 
@@ -68,7 +68,7 @@ cdef class Sentences:
     cdef int claim(self) except -1:
         with cython.critical_section(self):
             if self.busy:
-                raise RuntimeError("these sentences are in use by another thread")
+                raise RuntimeError("these sentences are in use by another thread; use them in one thread at a time")
             self.busy = True
         return 0
 

@@ -4,7 +4,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t
 
 from tokkit._core.nn cimport tk_isa_of_floats
-from tokkit._core.text cimport chosen_isa, isa_number
+from tokkit._core.text cimport chosen_isa, isa_number, shape_tuple
 
 cdef extern from "embed/sparse.h" nogil:
     ctypedef struct tk_sparse_work:
@@ -38,15 +38,21 @@ def sparse_product(
     cdef Py_ssize_t i, rows = starts.shape[0] - 1, n = indices.shape[0]
     cdef Py_ssize_t others = y.shape[0] if transposed else x.shape[0]
     if x.shape[1] != y.shape[1] or (x.shape[0] if transposed else y.shape[0]) != rows:
-        raise ValueError("x, y and the rows do not fit")
+        raise ValueError(
+            f"x has shape {shape_tuple(x.shape, 2)} and y {shape_tuple(y.shape, 2)} for {rows} rows of the sparse "
+            f"matrix; they must have the same number of columns, and {'x' if transposed else 'y'} {rows} rows"
+        )
     if rows < 0 or values.shape[0] != n or starts[rows] - starts[0] != n:
-        raise ValueError("starts, indices and values do not fit")
+        raise ValueError(
+            f"there are {starts.shape[0]} starts, {n} indices and {values.shape[0]} values; there must be at least 1 "
+            f"start, and as many indices as values and as the starts span"
+        )
     for i in range(rows):
         if starts[i] > starts[i + 1]:
-            raise ValueError("starts must not fall")
+            raise ValueError(f"starts fall from {starts[i]} to {starts[i + 1]}; they must not decrease")
     for i in range(n):
         if not 0 <= indices[i] < others:
-            raise ValueError("an index is out of range")
+            raise ValueError(f"indices[{i}] is {indices[i]}; it must be from 0 to {others - 1}")
     if not n or not x.shape[1]:
         return
     w.starts, w.indices, w.values, w.rows, w.k = &starts[0], &indices[0], &values[0], rows, x.shape[1]

@@ -43,7 +43,10 @@ cdef class VectorReader:
     def room(self, float[:, ::1] rows not None):
         """Continue in this array (n, d), which contains the rows so far."""
         if <size_t> rows.shape[1] != self.reader.d or <size_t> rows.shape[0] < self.reader.n or not rows.shape[0]:
-            raise ValueError("the array does not fit")
+            raise ValueError(
+                f"rows has shape ({rows.shape[0]}, {rows.shape[1]}); it must have {self.reader.d} columns and at least "
+                f"{max(<size_t> 1, self.reader.n)} rows"
+            )
         self.kept = rows
         self.reader.rows, self.reader.capacity = &rows[0, 0], rows.shape[0]
 
@@ -85,13 +88,13 @@ cdef class VectorReader:
         if status == TK_VECTOR_OK:
             return used
         if status == TK_VECTOR_NOT_FINITE:
-            raise ValueError("a number is NaN, infinite or beyond float32")
+            raise ValueError("a number is NaN, infinite or outside the range of float32; all must be finite")
         if status == TK_VECTOR_NO_KEY:
-            raise ValueError("there is no key before the vector")
+            raise ValueError("the key is empty; there must be a key before the vector")
         if status == TK_VECTOR_LONG_KEY:
-            raise ValueError(f"a key does not end within {TK_VECTOR_KEY_BYTES} bytes")
+            raise ValueError(f"the key has more than {TK_VECTOR_KEY_BYTES} bytes, the maximum")
         if status == TK_VECTOR_LENGTH:
-            raise ValueError(f"a vector of {self.reader.seen}, where {self.reader.d} numbers are expected")
+            raise ValueError(f"the vector has {self.reader.seen} numbers; it must have {self.reader.d}")
         if status == TK_VECTOR_NUMBER:
             field = bytes(data[self.reader.field:self.reader.field + min(self.reader.seen, 40)])
             raise ValueError(f"{field.decode(errors='replace')!r} is not a number")
@@ -136,7 +139,10 @@ def copy_rows(const uint8_t[::1] data not None, const int64_t[::1] starts not No
                     break
                 memcpy(&rows[i, 0], &data[starts[i]], n_bytes)
     if not fits:
-        raise ValueError("the rows are not within the data")
+        raise ValueError(
+            f"there are {starts.shape[0]} starts for {n} rows; there must be one for each, and each row of {n_bytes} "
+            f"bytes must lie within the {data.shape[0]} bytes of data"
+        )
 
 
 def vector_lines(list keys not None, const float[:, ::1] rows not None):
@@ -146,7 +152,7 @@ def vector_lines(list keys not None, const float[:, ::1] rows not None):
     cdef char *out
     cdef char *start
     if len(keys) != n:
-        raise ValueError("the keys do not fit the rows")
+        raise ValueError(f"there are {len(keys)} keys for {n} rows; there must be one for each")
     for key in keys:
         room += len(key) + 1 + d * TK_FLOAT_CHARS
     made = PyBytes_FromStringAndSize(NULL, room)

@@ -92,40 +92,61 @@ cdef class Word2VecTraining:
         cdef bint copies = ids.shape[0] >= copy_from and n >= COPY_WORDS
         memset(w, 0, sizeof(self.w))
         if not n or not d or not window or negative < 0:
-            raise ValueError("vectors, dimensions and the window must not be empty")
-        if (out is None and nodes is None) or (batched and (not skip_gram or nodes is not None)):
-            raise ValueError("there must be something to train, and windows are for negative samples of skip-gram")
+            raise ValueError(
+                f"vectors has shape ({n}, {d}), window is {window} and negative {negative}; sizes and window must be "
+                f"at least 1, negative at least 0"
+            )
+        if out is None and nodes is None:
+            raise ValueError("out and nodes are None; give out for negative sampling, nodes for hierarchical softmax")
+        if batched and (not skip_gram or nodes is not None):
+            raise ValueError("batched is True; it needs skip_gram, and negative sampling only (nodes None)")
         w.ids, w.ends = &ids[0] if ids.shape[0] else NULL, &ends[0] if ends.shape[0] else NULL
         w.in_, w.d = &vectors[0, 0], d
         for i in range(ids.shape[0]):
             if ids[i] >= <size_t> n:
-                raise ValueError("an id has no vector")
+                raise ValueError(f"ids[{i}] is {ids[i]}; it must be below the number of vectors, {n}")
         for i in range(ends.shape[0]):
             if ends[i] > ids.shape[0] or ends[i] <= (ends[i - 1] if i else 0):
-                raise ValueError("the ends do not rise to the number of ids")
+                raise ValueError(
+                    f"ends[{i}] is {ends[i]}; ends must increase, and be at most the number of ids, {ids.shape[0]}"
+                )
         if out is not None:
-            if out.shape[0] != n or out.shape[1] != d or negatives is None or negatives.cumulated.shape[0] > n:
-                raise ValueError("out does not fit the vectors, or the negatives do not")
+            if out.shape[0] != n or out.shape[1] != d:
+                raise ValueError(
+                    f"out has shape ({out.shape[0]}, {out.shape[1]}); it must be that of vectors, {(n, d)}"
+                )
+            if negatives is None or negatives.cumulated.shape[0] > n:
+                raise ValueError(f"negatives are None or have too many words; out needs them, with at most {n} words")
             w.out, w.negatives, w.negative = &out[0, 0], negatives.table, negative
             w.n_out = n if copies else 0
         if nodes is not None:
             if paths is None or nodes.shape[1] != d:
-                raise ValueError("nodes need paths, and the dimensions of the vectors")
+                raise ValueError(
+                    f"nodes has {nodes.shape[1]} columns; it must have {d}, as vectors, and paths be given"
+                )
             path_ends, path_nodes, path_turns = paths
             if path_ends.shape[0] != n or path_nodes.shape[0] != path_turns.shape[0] or not path_nodes.shape[0]:
-                raise ValueError("the paths do not fit the vectors")
+                raise ValueError(
+                    f"paths have {path_ends.shape[0]} ends, {path_nodes.shape[0]} nodes and {path_turns.shape[0]} "
+                    f"turns; they must have {n} ends, one for each vector, and as many turns as nodes, at least 1"
+                )
             for i in range(n):
                 if path_ends[i] < (path_ends[i - 1] if i else 0) or path_ends[i] > path_nodes.shape[0]:
-                    raise ValueError("the ends of paths do not rise")
+                    raise ValueError(
+                        f"the end of path {i} is {path_ends[i]}; ends must not decrease, and be at most the number of "
+                        f"nodes, {path_nodes.shape[0]}"
+                    )
             for i in range(path_nodes.shape[0]):
                 if path_nodes[i] >= <size_t> nodes.shape[0]:
-                    raise ValueError("a path has a node without a vector")
+                    raise ValueError(
+                        f"a path has node {path_nodes[i]}; it must be below the rows of nodes, {nodes.shape[0]}"
+                    )
             w.nodes, w.path_ends = &nodes[0, 0], &path_ends[0]
             w.n_nodes = nodes.shape[0] if copies else 0
             w.path_nodes, w.path_turns = &path_nodes[0], &path_turns[0]
         if keep is not None:
             if keep.shape[0] != n:
-                raise ValueError("keep does not fit the vectors")
+                raise ValueError(f"keep has {keep.shape[0]} entries; it must have one for each of {n} vectors")
             w.keep = &keep[0]
         w.window, w.shrink, w.skip_gram, w.mean, w.batched = window, shrink, skip_gram, mean, batched
         w.losses, w.seed = losses, seed
@@ -154,9 +175,9 @@ cdef class Word2VecTraining:
         cdef tk_word2vec_part part
         cdef int status
         if not 0 <= start <= stop <= self.n_sentences:
-            raise ValueError("there are no such sentences")
+            raise ValueError(f"sentences {start} to {stop} are out of range; there are {self.n_sentences} sentences")
         if tally is not None and tally.shape[0] < 3:
-            raise ValueError("tally does not fit")
+            raise ValueError(f"tally has {tally.shape[0]} entries; it must have at least 3")
         memset(&part, 0, sizeof(part))
         part.from_, part.to, part.epoch = start, stop, epoch
         part.alpha, part.alpha_fall, part.min_alpha = alpha, alpha_fall, min_alpha

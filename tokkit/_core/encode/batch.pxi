@@ -112,7 +112,7 @@ cdef class Batch:
         self.narrow, self.before, self.after, self.valid = narrow, before, after, valid
         largest = max(<int64_t> encoder.n_ids - 1, before, after)
         if largest >> (16 if narrow else 32):
-            raise OverflowError(f"ids up to {largest} do not fit in uint{16 if narrow else 32}")
+            raise OverflowError(f"there are ids up to {largest}, which do not fit in uint{16 if narrow else 32}")
         if tk_reserve(&self.segments, &self.segments_capacity, n, sizeof(Segment)) != TK_OK:
             raise MemoryError
         for number in range(n):
@@ -138,7 +138,7 @@ cdef class Batch:
             view.length = len(<bytes> text)
             view.width = UNCHECKED
         else:
-            raise TypeError(f"text {number} of the batch is {type(text).__name__}, not str or bytes")
+            raise TypeError(f"text {number} of the batch is {type(text).__name__}; it must be str or bytes")
         self.cut(&view)
 
     cdef object add_documents(self, bytes data, bytes ends):
@@ -161,7 +161,7 @@ cdef class Batch:
         given = <const int64_t *> <const char *> ends
         for k in range(len(ends) // sizeof(int64_t)):
             if not last <= given[k] <= len(data):
-                raise ValueError("ends must rise, and be in the text")
+                raise ValueError(f"end {k} is {given[k]}; it must be from {last}, the end before it, to {len(data)}")
             view.data, view.length = p + last, given[k] - last
             self.cut(&view)
             last = given[k]
@@ -324,8 +324,8 @@ cdef class Batch:
             bad = tk_utf8_invalid(<const uint8_t *> self.segments[k].units, self.segments[k].length)
             value = (<const uint8_t *> self.segments[k].units)[bad]
             self.error = ValueError(
-                f"text {text} of the batch is not UTF-8 at offset {before + bad} (0x{value:02x}): "
-                "give a str, or decode the bytes with errors="
+                f"text {text} of the batch is not valid UTF-8 at offset {before + bad} (0x{value:02x}): "
+                "pass a str, or decode the bytes with errors="
             )
 
     cdef object make_room(self):

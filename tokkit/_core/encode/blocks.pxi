@@ -13,6 +13,12 @@ cdef enum:
     NEAR_PART_END = 1 << 5  # the same for a chunk of a text, in which a near split point is wanted
 
 
+cdef int check_block(const uint8_t[::1] text, size_t n) except -1:
+    if n > <size_t> text.shape[0]:
+        raise ValueError(f"n is {n}; it must be at most the {text.shape[0]} bytes of text")
+    return 0
+
+
 def block_end(
     const uint8_t[::1] text, size_t n, Encoder encoder not None, Finder finder=None, size_t searched=0
 ) -> int:
@@ -22,8 +28,7 @@ def block_end(
     """
     cdef tk_document document
     cdef size_t limit, least, last
-    if not n <= <size_t> text.shape[0]:
-        raise ValueError("the block is longer than its buffer")
+    check_block(text, n)
     document.units = &text[0] if n else NULL
     document.n = n
     document.width = 0
@@ -49,7 +54,9 @@ def count_part(bytes text not None, size_t start, size_t end, Encoder encoder no
     cdef const uint8_t *p = <const uint8_t *> <const char *> text + start
     cdef Worker worker
     if not start <= end <= <size_t> len(text) or tk_utf8_invalid(p, end - start) < end - start:
-        raise ValueError(f"({start}, {end}) is not a text in {len(text)} bytes")
+        raise ValueError(
+            f"the span is ({start}, {end}); it must be within the {len(text)} bytes of text, and be valid UTF-8"
+        )
     document.units, document.n, document.width = p, end - start, 0
     first = last = document.n
     if encoder.describe(&document, finder):
@@ -147,7 +154,7 @@ cdef class BlockEncoder:
         self.worker = encoder.take_worker()
         self.worker.state.n_ids = 0
         if narrow and encoder.n_ids > 1 << 16:
-            raise OverflowError(f"ids up to {encoder.n_ids - 1} do not fit in uint16")
+            raise OverflowError(f"there are ids up to {encoder.n_ids - 1}, which do not fit in uint16")
 
     def encode(self, const uint8_t[::1] text, size_t n, bint continues=False, bint goes_on=False):
         """Encode text[:n], which must not change during the call; return self, a buffer of ids.
@@ -160,10 +167,11 @@ cdef class BlockEncoder:
         cdef size_t at = 0, bad, start = 0, end = 0
         cdef uint32_t id_ = 0
         cdef int status = TK_OK
-        if not n <= <size_t> text.shape[0]:
-            raise ValueError("the block is longer than its buffer")
-        if self.views or self.worker is None:
-            raise BufferError("the ids of the block before are still in use, or the encoder is closed")
+        check_block(text, n)
+        if self.worker is None:
+            raise BufferError("this encoder of blocks is closed; make a new one")
+        if self.views:
+            raise BufferError("the ids of the previous block are still in use; release their memoryviews first")
         w = &self.worker.state
         w.n_ids = 0
         with nogil:
@@ -187,8 +195,10 @@ cdef class BlockEncoder:
 
     def __getbuffer__(self, Py_buffer *buffer, int flags):
         cdef Py_ssize_t width = 2 if self.narrow else 4
-        if flags & PyBUF_WRITABLE == PyBUF_WRITABLE or self.worker is None:
-            raise BufferError("the ids of a block are to be read, before the encoder is closed")
+        if flags & PyBUF_WRITABLE == PyBUF_WRITABLE:
+            raise BufferError("a writable buffer is asked for; the ids of a block are read-only")
+        if self.worker is None:
+            raise BufferError("this encoder of blocks is closed; use the ids before you close it")
         PyBuffer_FillInfo(buffer, self, self.worker.state.ids, <Py_ssize_t> self.worker.state.n_ids * width, 1, flags)
         self.views += 1
 

@@ -29,13 +29,16 @@ cdef object check_build(int status, size_t culprit):
     if status == TK_NO_MEMORY:
         raise MemoryError("not enough memory for the tables of this vocabulary")
     if status == TK_TOO_LARGE:
-        raise OverflowError("a BPE vocabulary may have up to 2097151 tokens and merges")
+        raise OverflowError("the vocabulary has more than 2097151 tokens or merges, the maximum for BPE")
     if status == TK_BAD_INPUT and culprit >= 256:
         raise ValueError(
-            f"merge {culprit - 256} names an id that is no token, or its result is not its two parts joined"
+            f"merge {culprit - 256} has an id without a token, or its result is not left and right concatenated"
         )
     if status == TK_BAD_INPUT and culprit < 256:
-        raise ValueError(f"no token is the byte 0x{culprit:02x}, or two tokens have the same bytes")
+        raise ValueError(
+            f"the byte 0x{culprit:02x} has no token, or two tokens have the same bytes; each byte must have a token, "
+            f"and all tokens be different"
+        )
     return None
 
 
@@ -110,7 +113,7 @@ cdef class BPEEncoder(Encoder):
         cdef int status
         for k in range(count):
             if not last <= ends[k] <= len(text):
-                raise ValueError("ends of pieces must rise from 0 to the length of the text")
+                raise ValueError(f"ends[{k}] is {ends[k]}; it must be from {last}, the end before it, to {len(text)}")
             last = ends[k]
         try:
             worker.state.n_ids = 0
@@ -162,8 +165,7 @@ cdef class BPEEncoder(Encoder):
         cdef size_t start = 0, end = 0, at
         cdef uint32_t id_ = 0
         cdef int status = TK_OK
-        if not n <= <size_t> text.shape[0]:
-            raise ValueError("the block is longer than its buffer")
+        check_block(text, n)
         if finder is not None and not finder.splittable:
             return 0
         if finder is not None and finder.guard is not None:

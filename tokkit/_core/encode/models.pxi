@@ -59,21 +59,27 @@ cdef build_model builder_of(str kind) except NULL:
         return tk_wordpiece_build
     if kind == "wordlevel":
         return tk_wordlevel_build
-    raise ValueError(f"no model is called {kind!r}")
+    raise ValueError(f"kind is {kind!r}; it must be bpe, unigram, wordpiece or wordlevel")
+
+
+cdef const uint8_t *checked_added(const uint8_t[::1] added_ids, size_t n_ids) except? NULL:
+    if <size_t> added_ids.shape[0] != n_ids:
+        raise ValueError(f"added_ids has {added_ids.shape[0]} entries; it must have one for each of {n_ids} ids")
+    return &added_ids[0] if n_ids else NULL
 
 
 cdef class PieceEncoder:
     """A model's tables: immutable for callers; only one thread at a time uses each scratch memory inside.
 
     `kind` is "bpe", "unigram", "wordpiece" or "wordlevel"; `blob`, `offsets` (int64, n_ids + 1) are a packed
-    vocabulary, of which `foreign` (uint8, n_ids) marks what is not the model's own. `options`, by name: unknown (id or
-    None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix (bytes), merges (uint32, (n, 3)),
-    dropout, suffix_apart, scores (float64), least_score, most_characters.
+    vocabulary, of which `added_ids` (uint8, n_ids) marks the ids that only added tokens have, not the model.
+    `options`, by name: unknown (id or None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix
+    (bytes), merges (uint32, (n, 3)), dropout, suffix_apart, scores (float64), least_score, most_characters.
     ValueError(number): the id of a token that has the same bytes as another, or -1 - the number of a merge that does
     not fit.
     """
 
-    def __cinit__(self, str kind, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, dict options):
+    def __cinit__(self, str kind, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] added_ids, dict options):
         cdef tk_own_tokens own
         cdef tk_model_options o
         cdef const uint32_t[:, ::1] merges
@@ -86,9 +92,7 @@ cdef class PieceEncoder:
         own.blob = <const uint8_t *> <const char *> blob
         own.offsets = &offsets[0]
         own.n_ids = offsets.shape[0] - 1
-        own.foreign = &foreign[0] if own.n_ids else NULL
-        if foreign.shape[0] != <Py_ssize_t> own.n_ids:
-            raise ValueError("foreign has one entry for each id")
+        own.excluded = checked_added(added_ids, own.n_ids)
         unknown = options.get("unknown")
         o.unknown = TK_NO_ID if unknown is None else unknown
         o.byte_fallback = options.get("byte_fallback", False)
@@ -105,12 +109,12 @@ cdef class PieceEncoder:
             merges = options["merges"]
             o.n_merges = merges.shape[0]
             if merges.shape[1] != 3:
-                raise ValueError("merges have three columns")
+                raise ValueError(f"merges has {merges.shape[1]} columns; it must have 3: left, right and result")
             o.merges = &merges[0, 0] if o.n_merges else NULL
         if options.get("scores") is not None:
             scores = options["scores"]
             if scores.shape[0] != <Py_ssize_t> own.n_ids:
-                raise ValueError("there is one score for each id")
+                raise ValueError(f"scores has {scores.shape[0]} entries; it must have one for each of {own.n_ids} ids")
             o.scores = &scores[0] if own.n_ids else NULL
         self.drops = o.dropout > 0
         self.owners = (prefix, suffix, options.get("merges"), options.get("scores"))
@@ -120,7 +124,10 @@ cdef class PieceEncoder:
         if status == TK_NO_MEMORY:
             raise MemoryError("not enough memory for the tables of this vocabulary")
         if status == TK_TOO_LARGE:
-            raise OverflowError("the tokens of a model may have 2^32 bytes in all, and ids below 2^23")
+            raise OverflowError(
+                "the vocabulary is too large; the tokens of a model must have less than 2**32 bytes in total, and ids "
+                "below 2**23"
+            )
         if status == TK_BAD_INPUT:
             raise ValueError(culprit)
 
@@ -180,8 +187,8 @@ cdef class PieceEncoder:
 
 
 def find_merges(
-    bytes blob, const int64_t[::1] offsets, const uint8_t[::1] foreign, bytes text, uint8_t between, size_t n_prefix,
-    size_t n_merges
+    bytes blob, const int64_t[::1] offsets, const uint8_t[::1] added_ids, bytes text, uint8_t between,
+    size_t n_prefix, size_t n_merges
 ):
     """Return (ids of left, right and result of each merge of `text`, uint32 (n_merges, 3); how many were found).
 
@@ -198,9 +205,7 @@ def find_merges(
     own.blob = <const uint8_t *> <const char *> blob
     own.offsets = &offsets[0]
     own.n_ids = offsets.shape[0] - 1
-    own.foreign = &foreign[0] if own.n_ids else NULL
-    if foreign.shape[0] != <Py_ssize_t> own.n_ids:
-        raise ValueError("foreign has one entry for each id")
+    own.excluded = checked_added(added_ids, own.n_ids)
     merges = new_array((n_merges, 3), IDS)
     if n_merges:
         out = merges
@@ -210,7 +215,7 @@ def find_merges(
                 status = tk_find_merges(&index, p, n, between, n_prefix, &out[0, 0], n_merges, &number)
             tk_token_index_free(&index)
     if status == TK_NO_MEMORY:
-        raise MemoryError("not enough memory to look merges up")
+        raise MemoryError("not enough memory to look up the merges")
     return merges, number
 
 

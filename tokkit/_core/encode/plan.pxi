@@ -45,9 +45,9 @@ tk_isa_use(chosen_isa())
 
 STATUS_MESSAGES = {
     TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),
-    TK_TOO_LARGE: (OverflowError, "a text without a place to cut it at holds less than 4 GiB"),
-    TK_GROWN: (Grown, "the tokenizer's stages make too much of a text"),
-    TK_UNKNOWN: (LookupError, "a character has no token, and the model no unknown token"),
+    TK_TOO_LARGE: (OverflowError, "the text has 4 GiB or more without a position to cut it at; it must have less"),
+    TK_GROWN: (Grown, "the tokenizer's stages make the text too large, over 32 times its size"),
+    TK_UNKNOWN: (LookupError, "a character has no token, and the model has no unknown token"),
 }
 
 
@@ -58,8 +58,8 @@ def use_isa(name):
 
 cdef object check(int status):
     if status != TK_OK:
-        kind, message = STATUS_MESSAGES[status]
-        raise kind(message)
+        error, message = STATUS_MESSAGES[status]
+        raise error(message)
     return None
 
 
@@ -99,7 +99,9 @@ cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL:
         return NULL
     left, right = tables
     if left.shape[0] != TK_ATOMS or right.shape[0] != TK_ATOMS:
-        raise ValueError(f"a cut rule has tables of {TK_ATOMS}")
+        raise ValueError(
+            f"the tables of a cut rule have {left.shape[0]} and {right.shape[0]} entries; both must have {TK_ATOMS}"
+        )
     for k in range(TK_ATOMS):
         out.left[k], out.right[k] = left[k], right[k]
     tk_cut_rule_finish(out)
@@ -113,7 +115,7 @@ cdef class Worker:
         with nogil:  # it takes milliseconds: threads set up their own in parallel
             status = tk_worker_init(&self.state, &encoder.plan, encoder.max_words)
         if status == TK_BAD_INPUT:
-            raise ValueError("two tokens have the same bytes")
+            raise ValueError("two tokens have the same bytes; all tokens must be different")
         check(status)
         self.density = FIRST_DENSITY
 

@@ -32,8 +32,9 @@ cdef class SentencePieceEncoder:
         cdef size_t n = kinds.shape[0]
         if {scores.shape[0], word_marks.shape[0], offsets.shape[0] - 1} != {n} or unknown >= n:
             raise ValueError(
-                f"{n} kinds of pieces go with as many scores and marks, one more offset and an unknown piece below "
-                f"that; there are {scores.shape[0]}, {word_marks.shape[0]}, {offsets.shape[0]} and {unknown}"
+                f"there are {n} kinds, {scores.shape[0]} scores, {word_marks.shape[0]} word_marks and "
+                f"{offsets.shape[0]} offsets, and unknown is {unknown}; there must be one score and mark for each "
+                f"kind, one offset more, and unknown must be below {n}"
             )
         source.blob, source.offsets, source.scores, source.kinds = blob, &offsets[0], &scores[0], &kinds[0]
         source.charsmap, source.n_charsmap = charsmap, len(charsmap)
@@ -43,10 +44,11 @@ cdef class SentencePieceEncoder:
         with nogil:
             status = tk_sp_build(&self.state, &source, &reason)
         if status == TK_BAD_INPUT:
-            raise ValueError(f"the charsmap is broken: {reason.decode()}")
+            raise ValueError(f"the charsmap is not valid: {reason.decode()}")
         if status == TK_TOO_LARGE:
             raise ValueError(
-                f"{n} pieces are too many: this encoder takes eight million, and as many ways to merge two to one"
+                f"there are {n} pieces, or too many pairs of pieces that merge; this encoder takes at most 8 million "
+                f"of each"
             )
         if status != TK_OK:
             raise MemoryError("not enough memory for the tables of the model")

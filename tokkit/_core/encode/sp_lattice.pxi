@@ -26,7 +26,7 @@ cdef extern from "sentencepiece/sp_lattice.h" nogil:
         double *sums
     ctypedef struct tk_sp_way:
         uint32_t arc, next
-        double total, behind
+        double total, so_far
     ctypedef struct tk_sp_search:
         tk_sp_way *ways
         uint32_t *found
@@ -165,11 +165,11 @@ cdef class Lattice(NormalizedText):
             if time.monotonic() > until:
                 raise TimeoutError(f"{k} of {search.n_found} segmentations were made in time")
             at = search.found[k]
-            path, total, behind = [], search.ways[at].total, search.ways[at].behind
+            path, total, so_far = [], search.ways[at].total, search.ways[at].so_far
             while search.ways[at].arc != <uint32_t> -1:
                 path.append(search.ways[at].arc)
                 at = search.ways[at].next
-            found.append((*self.way(path), total, behind))
+            found.append((*self.way(path), total, so_far))
         return found
 
     def nbest(self, size_t n, double seconds=float("inf")):
@@ -233,6 +233,6 @@ cdef class Lattice(NormalizedText):
 
 cdef object check_lattice(int status):
     if status == TK_TOO_LARGE:
-        raise ValueError("the text is too long, or has too many ways through it of the same score, to go through them")
+        raise ValueError("the text is too long, or has too many segmentations of the same score, to list them")
     if status != TK_OK:
-        raise MemoryError("not enough memory for the ways through a text")
+        raise MemoryError("not enough memory for the segmentations of a text")

@@ -81,7 +81,7 @@ cdef class Stages:
             kind = kind.removesuffix("_first")
             stage.skips_inside = True
         if kind not in KINDS:
-            raise ValueError(f"no component is called {kind!r}")
+            raise ValueError(f"kind is {kind!r}; it must be one of {', '.join(KINDS)}")
         stage.kind = KINDS.index(kind)
         if kind == "form":
             stage.numbers[0] = FORMS[first]
@@ -93,13 +93,16 @@ cdef class Stages:
         elif kind == "replace":
             self.owners.append(first)
             if not first:
-                raise ValueError("the pattern is empty")
+                raise ValueError("the pattern of replace is empty; it must have at least 1 byte")
             stage.pattern, stage.n_pattern = <const uint8_t *> <const char *> (<bytes> first), len(first)
             self.keep_content(stage, second)
             stage.count = third or 0
             stage.numbers[0] = fourth or 0
             if not 0 <= stage.numbers[0] < len(first) or (stage.count and stage.numbers[0]):
-                raise ValueError("what follows is a part of the pattern, and of no run")
+                raise ValueError(
+                    f"least is {stage.count} and ahead {stage.numbers[0]} for a pattern of {len(first)} bytes; ahead "
+                    f"must be from 0 to {len(first) - 1}, and 0 if least is given"
+                )
         elif kind == "replace_pattern":
             self.keep_split(stage, first)
             self.keep_content(stage, second)
@@ -116,12 +119,12 @@ cdef class Stages:
             stage.count, stage.numbers[0] = ord(first), checked_behavior(second)
         elif kind == "split_fixed":
             if first < 1:
-                raise ValueError("a piece has at least 1 character; 0 were asked for")
+                raise ValueError(f"the length of split_fixed is {first}; it must be at least 1")
             stage.count = first
         elif kind == "metaspace":
             stage.count = ord(first)
             if not 0 <= second <= TK_PREPEND_FIRST:
-                raise ValueError(f"schemes are numbered 0 to {TK_PREPEND_FIRST}; {second} was given")
+                raise ValueError(f"scheme is {second}; it must be from 0 to {TK_PREPEND_FIRST}")
             stage.numbers[0] = second
 
     cdef object keep_content(self, tk_stage *stage, bytes content):
@@ -142,7 +145,7 @@ cdef class Stages:
 
 cdef int checked_behavior(int behavior) except -1:
     if not 0 <= behavior < TK_BEHAVIORS:
-        raise ValueError(f"behaviors are numbered 0 to {TK_BEHAVIORS - 1}; {behavior} was given")
+        raise ValueError(f"behavior is {behavior}; it must be from 0 to {TK_BEHAVIORS - 1}")
     return behavior
 
 

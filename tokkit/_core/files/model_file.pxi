@@ -50,7 +50,7 @@ cdef int read_varint(Reader *r, uint64_t *value) noexcept nogil:
         if byte < 0x80:
             return TK_OK
         shift += 7
-    r.wrong = b"a number does not end" if shift < 70 else b"a number has more than ten bytes"
+    r.wrong = b"a varint does not end before its message" if shift < 70 else b"a varint has more than 10 bytes"
     return TK_BAD_INPUT
 
 
@@ -60,7 +60,7 @@ cdef int read_field(Reader *r, Field *field) noexcept nogil:
         return TK_BAD_INPUT
     field.form = tag & 7
     if not 1 <= tag >> 3 < 1 << 29:
-        r.wrong = b"no field has this number"
+        r.wrong = b"the number of a field is not from 1 to 2**29 - 1"
         return TK_BAD_INPUT
     field.number = <uint32_t> (tag >> 3)
     field.start = r.at
@@ -76,10 +76,10 @@ cdef int read_field(Reader *r, Field *field) noexcept nogil:
     elif field.form == EIGHT_BYTES or field.form == FOUR_BYTES:
         length = 8 if field.form == EIGHT_BYTES else 4
     else:
-        r.wrong = b"a field is of no form that is read: a varint, bytes, 4 or 8 bytes"
+        r.wrong = b"the wire type of a field is not 0 (varint), 1 (8 bytes), 2 (length and bytes) or 5 (4 bytes)"
         return TK_BAD_INPUT
     if length > r.end - r.at:
-        r.wrong = b"a field is longer than what is left"
+        r.wrong = b"a field is longer than the rest of its message"
         return TK_BAD_INPUT
     field.length = <size_t> length
     r.at += field.length
@@ -108,7 +108,7 @@ cdef int read_piece(Reader *r, const Field *whole, Piece *piece) noexcept nogil:
             piece.type = field.value
             piece.odd |= piece.type == NORMAL or field.length > 1
         elif field.number <= TYPE:
-            r.at, r.wrong = field.start, b"a piece has its text, score or type in another form"
+            r.at, r.wrong = field.start, b"the text, score or type of a piece has the wrong wire type"
             return TK_BAD_INPUT
         else:
             piece.odd = True

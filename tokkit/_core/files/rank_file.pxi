@@ -37,13 +37,13 @@ cdef enum Fault:
     REPEATED_TOKEN
 
 FAULTS = {
-    NO_RANK: "a line is a token in base64, a space and its rank; this one has no rank",
+    NO_RANK: "the rank is missing; a line must be a token in base64, a space and its rank",
     BAD_BASE64: "the token is not valid base64",
-    EMPTY_TOKEN: "the token is empty",
-    BAD_RANK: "the rank is not a decimal number from 0 up",
-    LARGE_RANK: f"the rank is above {MAX_RANK}, the greatest id of the core",
-    REPEATED_RANK: "the rank stands on an earlier line too",
-    REPEATED_TOKEN: "the token stands on an earlier line too",
+    EMPTY_TOKEN: "the token is empty; it must have at least 1 byte",
+    BAD_RANK: "the rank must be a decimal number, at least 0",
+    LARGE_RANK: f"the rank is above {MAX_RANK}, the maximum",
+    REPEATED_RANK: "the rank is on an earlier line too; each rank must occur once",
+    REPEATED_TOKEN: "the token is on an earlier line too; each token must occur once",
 }
 
 cdef struct Reading:

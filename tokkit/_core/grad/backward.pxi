@@ -113,14 +113,14 @@ cdef int chosen(object isa) except -1:
 
 cdef int layout(Rows a, ptrdiff_t *row, ptrdiff_t *column, object name) except -1:
     if a.strides[0] % SIZE or a.strides[1] % SIZE:
-        raise ValueError(f"the strides of {name} are no whole items")
+        raise ValueError(f"{name} has strides {shape_tuple(a.strides, 2)} in bytes; they must be multiples of {SIZE}")
     row[0], column[0] = a.strides[0] // SIZE, a.strides[1] // SIZE
     if a.shape[1] == 1 and row[0] != 1:
         column[0] = 1
     if a.shape[0] == 1 and column[0] != 1:
         row[0] = 1
     if row[0] != 1 and column[0] != 1:
-        raise ValueError(f"neither the rows nor the columns of {name} are contiguous")
+        raise ValueError(f"{name} has strides {shape_tuple(a.strides, 2)} in bytes; one of them must be {SIZE}")
     return 0
 
 
@@ -150,7 +150,10 @@ def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=No
     memset(&w, 0, sizeof(w))
     w.m, w.n, w.k = c.shape[0], c.shape[1], a.shape[1]
     if a.shape[0] != c.shape[0] or b.shape[1] != c.shape[1] or a.shape[1] != b.shape[0]:
-        raise ValueError("a, b and c do not fit")
+        raise ValueError(
+            f"a has shape {shape_tuple(a.shape, 2)}, b {shape_tuple(b.shape, 2)} and c {shape_tuple(c.shape, 2)}; they "
+            f"must be (m, k), (k, n) and (m, n)"
+        )
     if not (w.m and w.n):
         return
     w.c, w.c_row = &c[0, 0], step(c, w.n, "c")
@@ -159,16 +162,13 @@ def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=No
         layout(a, &w.a_row, &w.a_column, "a")
         layout(b, &w.b_row, &w.b_column, "b")
     if add is not None:
-        if add.shape[0] != c.shape[0] or add.shape[1] != c.shape[1]:
-            raise ValueError("add does not fit")
+        same_shape(add, w.m, w.n, "add")
         w.add, w.add_row = &add[0, 0], step(add, w.n, "add")
     elif bias is not None:
-        if bias.shape[0] != c.shape[1]:
-            raise ValueError("bias does not fit")
+        same_length(bias, w.n, "bias")
         w.add = &bias[0]
     if a_sums is not None:
-        if a_sums.shape[0] != c.shape[0]:
-            raise ValueError("a_sums do not fit")
+        same_length(a_sums, w.m, "a_sums")
         w.a_sums = &a_sums[0]
     if bf16:
         w.bf16 = TK_MATMUL_BF16 if dots is None else TK_MATMUL_BF16_DOTS if dots else TK_MATMUL_BF16_FMA
@@ -181,7 +181,13 @@ def matmul(Rows a not None, Rows b not None, float[:, :] c not None, Rows add=No
 
 cdef int same_shape(Rows a, Py_ssize_t n, Py_ssize_t m, object name) except -1:
     if a.shape[0] != n or a.shape[1] != m:
-        raise ValueError(f"{name} does not fit")
+        raise ValueError(f"{name} has shape {shape_tuple(a.shape, 2)}; it must be {(n, m)}")
+    return 0
+
+
+cdef int same_length(Columns a, size_t n, object name) except -1:
+    if <size_t> a.shape[0] != n:
+        raise ValueError(f"{name} has {a.shape[0]} entries; it must have {n}")
     return 0
 
 
@@ -197,16 +203,22 @@ cdef int heads_of(tk_grad_attention *w, Rows q, Rows k, Rows v, float[:, :] out,
     if not (batch and heads and n and q.shape[1]):
         return 0
     if q.shape[0] != rows or k.shape[0] != rows or v.shape[0] != rows or out.shape[0] != rows:
-        raise ValueError("the rows of q, k, v and out do not fit")
+        raise ValueError(
+            f"q, k, v and out have {(q.shape[0], k.shape[0], v.shape[0], out.shape[0])} rows; each must have {rows}, "
+            f"the product of batch and length of lse"
+        )
     w.d = q.shape[1] // heads
     if not w.d or q.shape[1] % heads or out.shape[1] != q.shape[1] or k.shape[1] != v.shape[1] or k.shape[1] % w.d:
-        raise ValueError("the heads of q, k, v and out do not fit")
+        raise ValueError(
+            f"q, k, v and out have {(q.shape[1], k.shape[1], v.shape[1], out.shape[1])} columns; with {heads} heads, q "
+            f"and out need the same multiple of {heads}, k and v the same multiple of the head size"
+        )
     if k.shape[1] == 0 or q.shape[1] % k.shape[1]:
-        raise ValueError("query heads are no multiple of key heads")
+        raise ValueError(f"q has {q.shape[1]} columns; it must have a multiple of those of k, {k.shape[1]}")
     w.q, w.k, w.v, w.out, w.lse = &q[0, 0], &k[0, 0], &v[0, 0], &out[0, 0], &lse[0, 0, 0]
     w.row, w.out_row = step(q, 2, "q"), step(out, 2, "out")
     if step(k, 2, "k") != w.row or step(v, 2, "v") != w.row:
-        raise ValueError("rows of q, k and v are not equally far apart")
+        raise ValueError("the strides between rows of q, k and v differ; they must be equal")
     w.batch, w.heads, w.group, w.n = batch, heads, q.shape[1] // k.shape[1], n
     w.scale, w.causal = scale, causal
     w.least, w.left_by, w.seed, w.first_sequence = least_of(p), 1 / (1 - p), seed, first_sequence
@@ -246,7 +258,7 @@ def attention_back(Rows q not None, Rows k not None, Rows v not None, float[:, :
     same_shape(dout, out.shape[0], out.shape[1], "dout")
     w.dout, w.dq, w.dk, w.dv, w.drow = &dout[0, 0], &dq[0, 0], &dk[0, 0], &dv[0, 0], step(dq, 2, "dq")
     if step(dout, 2, "dout") != w.out_row or step(dk, 2, "dk") != w.drow or step(dv, 2, "dv") != w.drow:
-        raise ValueError("rows of gradients are not equally far apart")
+        raise ValueError("strides between rows differ; dout must have that of out, and dk and dv that of dq")
     with nogil:
         status = tk_grad_attention_run(&w, which, max(1, threads))
     if status:
@@ -283,12 +295,11 @@ def norm_back(Rows dy not None, Rows x not None, Columns weight not None, float[
     cdef tk_grad_rows_work w
     if not begin_back(&w, dy, x, dx):
         return
-    if <size_t> weight.shape[0] != w.m or <size_t> dweight.shape[0] != w.m:
-        raise ValueError("weight does not fit")
+    same_length(weight, w.m, "weight")
+    same_length(dweight, w.m, "dweight")
     w.weight, w.dweight, w.eps = &weight[0], &dweight[0], eps
     if dbias is not None:
-        if <size_t> dbias.shape[0] != w.m:
-            raise ValueError("dbias does not fit")
+        same_length(dbias, w.m, "dbias")
         w.dbias = &dbias[0]
     if add is not None:
         same_shape(add, w.n, w.m, "add")
@@ -339,11 +350,12 @@ def cross_entropy_back(Rows x not None, const int64_t[::1] targets not None, flo
     cdef Py_ssize_t i
     if not begin_back(&w, x, x, dx):
         return
-    if <size_t> targets.shape[0] != w.n or <size_t> losses.shape[0] != w.n:
-        raise ValueError("targets and losses do not fit")
+    if <size_t> targets.shape[0] != w.n:
+        raise ValueError(f"targets has {targets.shape[0]} entries; it must have one for each of {w.n} rows of x")
+    same_length(losses, w.n, "losses")
     for i in range(targets.shape[0]):
         if targets[i] >= x.shape[1]:
-            raise IndexError(f"target {targets[i]} (number {i}) is outside a vocabulary of {x.shape[1]}")
+            raise IndexError(f"targets[{i}] is {targets[i]}; it must be below the vocabulary size, {x.shape[1]}")
     w.ids, w.losses, w.by = &targets[0], &losses[0], by
     run_back(&w, TK_CROSS_ENTROPY, threads, isa)
 
@@ -361,8 +373,7 @@ def add_column_sums(Rows dy not None, float[::1] sums not None, *, int threads=1
     """Add the sum of the rows of dy (n, m), in their order, to sums (m)."""
     cdef tk_grad_rows_work w
     memset(&w, 0, sizeof(w))
-    if dy.shape[1] != sums.shape[0]:
-        raise ValueError("sums do not fit")
+    same_length(sums, dy.shape[1], "sums")
     if dy.shape[0] and dy.shape[1]:
         w.n, w.m, w.dy, w.dbias = dy.shape[0], dy.shape[1], &dy[0, 0], &sums[0]
         w.dy_step = step(dy, w.m, "dy")
@@ -376,10 +387,13 @@ def scatter_add(Rows dy not None, const int64_t[::1] ids not None, float[:, :] t
     cdef Py_ssize_t i
     memset(&w, 0, sizeof(w))
     if dy.shape[1] != table.shape[1] or dy.shape[0] != ids.shape[0]:
-        raise ValueError("dy, ids and the table do not fit")
+        raise ValueError(
+            f"dy has shape {shape_tuple(dy.shape, 2)} for {ids.shape[0]} ids and {table.shape[1]} columns of table; it "
+            f"must be {(ids.shape[0], table.shape[1])}"
+        )
     for i in range(ids.shape[0]):
         if ids[i] < 0 or ids[i] >= table.shape[0]:
-            raise IndexError(f"id {ids[i]} (number {i}) is outside a table of {table.shape[0]} rows")
+            raise IndexError(f"ids[{i}] is {ids[i]}; it must be from 0 to {table.shape[0] - 1}, a row of the table")
     if dy.shape[0] and dy.shape[1]:
         w.n, w.m, w.dy, w.dx, w.ids = dy.shape[0], dy.shape[1], &dy[0, 0], &table[0, 0], &ids[0]
         w.dy_step, w.dx_step = step(dy, w.m, "dy"), step(table, w.m, "the table")

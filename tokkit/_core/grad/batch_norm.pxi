@@ -1,12 +1,6 @@
 # Batch norm of rows, forward and backward, without the GIL (csrc/nn/grad_rows.h).
 
 
-cdef int same_length(const float[::1] a, size_t m, object name) except -1:
-    if <size_t> a.shape[0] != m:
-        raise ValueError(f"{name} does not fit")
-    return 0
-
-
 def batch_norm(Rows x not None, const float[::1] weight not None, const float[::1] bias not None,
                float[::1] mean not None, float[::1] variance not None, float[:, :] y not None, *, float eps=1e-5,
                bint of_batch=True, int threads=1, isa=None):

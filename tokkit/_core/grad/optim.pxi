@@ -37,8 +37,9 @@ def adamw_step(float[::1] p not None, const float[::1] g not None, float[::1] m 
     cdef int which = chosen(isa)
     memset(&w, 0, sizeof(w))
     w.n = p.shape[0]
-    if g.shape[0] != p.shape[0] or m.shape[0] != p.shape[0] or v.shape[0] != p.shape[0]:
-        raise ValueError("p, g, m and v do not fit")
+    same_length(g, w.n, "g")
+    same_length(m, w.n, "m")
+    same_length(v, w.n, "v")
     if not w.n:
         return
     w.p, w.g, w.m, w.v = &p[0], &g[0], &m[0], &v[0]
@@ -55,8 +56,9 @@ def sgd_step(float[::1] p not None, const float[::1] g not None, float[::1] m=No
     cdef int which = chosen(isa)
     memset(&w, 0, sizeof(w))
     w.n = p.shape[0]
-    if g.shape[0] != p.shape[0] or (m is not None and m.shape[0] != p.shape[0]):
-        raise ValueError("p, g and m do not fit")
+    same_length(g, w.n, "g")
+    if m is not None:
+        same_length(m, w.n, "m")
     if not w.n:
         return
     w.p, w.g, w.by, w.lr, w.beta1, w.decay = &p[0], &g[0], by, lr, momentum, decay
@@ -72,8 +74,7 @@ def average_step(float[::1] average not None, float[::1] p not None, double deca
     cdef int which = chosen(isa)
     memset(&w, 0, sizeof(w))
     w.n = p.shape[0]
-    if average.shape[0] != p.shape[0]:
-        raise ValueError("average and p do not fit")
+    same_length(average, w.n, "average")
     if not w.n:
         return
     w.p, w.m, w.decay = &p[0], &average[0], decay
@@ -102,7 +103,7 @@ def round_to_bf16(float[::1] x not None, uint16_t[::1] half not None, *, bint in
     memset(&w, 0, sizeof(w))
     w.n = x.shape[0]
     if half.shape[0] != x.shape[0]:
-        raise ValueError("x and half do not fit")
+        raise ValueError(f"half has {half.shape[0]} entries; it must have as many as x, {x.shape[0]}")
     if not w.n:
         return
     w.p, w.half = &x[0], &half[0]
@@ -118,8 +119,7 @@ def widen_bf16(uint16_t[::1] half not None, float[::1] x not None, *, int thread
     cdef int which = chosen(isa)
     memset(&w, 0, sizeof(w))
     w.n = x.shape[0]
-    if half.shape[0] != x.shape[0]:
-        raise ValueError("half and x do not fit")
+    same_length(x, half.shape[0], "x")
     if not w.n:
         return
     w.p, w.half = &x[0], &half[0]

@@ -73,9 +73,9 @@ cdef tk_steps attention_steps(const Py_ssize_t *strides, Py_ssize_t size) noexce
 cdef int fits(const Py_ssize_t *shape, const Py_ssize_t *strides, Py_ssize_t size, object name) except -1:
     # C code does not check this: the items of a row are contiguous, and strides are whole items.
     if shape[3] > 1 and strides[3] != size:
-        raise ValueError(f"the last axis of {name} is not contiguous")
+        raise ValueError(f"the last axis of {name} has a stride of {strides[3]} bytes; it must be contiguous")
     if strides[0] % size or strides[1] % size or strides[2] % size:
-        raise ValueError(f"the steps of {name} are no whole items")
+        raise ValueError(f"{name} has strides {shape_tuple(strides, 4)} in bytes; they must be multiples of {size}")
     return 0
 
 
@@ -83,11 +83,16 @@ cdef int check_starts(const int64_t[::1] starts, Py_ssize_t rows, Py_ssize_t *lo
     # 0 = starts[0] <= starts[1] … = rows; the greatest difference.
     cdef Py_ssize_t i
     longest[0] = 0
-    if starts.shape[0] < 1 or starts[0] != 0 or starts[starts.shape[0] - 1] != rows:
-        raise ValueError(f"starts do not run from 0 to {rows}")
+    if starts.shape[0] < 1:
+        raise ValueError("the starts are empty; they must have one entry more than there are sequences")
+    if starts[0] != 0 or starts[starts.shape[0] - 1] != rows:
+        raise ValueError(
+            f"the starts run from {starts[0]} to {starts[starts.shape[0] - 1]}; they must run from 0 to the number of "
+            f"rows, {rows}"
+        )
     for i in range(starts.shape[0] - 1):
         if starts[i + 1] < starts[i]:
-            raise ValueError(f"starts fall from {starts[i]} to {starts[i + 1]}")
+            raise ValueError(f"starts[{i + 1}] is {starts[i + 1]}; it must not be below starts[{i}], {starts[i]}")
         longest[0] = max(longest[0], starts[i + 1] - starts[i])
     return 0
 
@@ -153,23 +158,37 @@ def attend(
     a.batch, a.heads, a.n_queries, a.d = q.shape[0], q.shape[1], q.shape[2], q.shape[3]
     a.n_keys, a.dv = keys.shape[2], values.shape[3]
     if keys.shape[1] == 0 or q.shape[1] % keys.shape[1] or values.shape[1] != keys.shape[1]:
-        raise ValueError("heads do not fit")
+        raise ValueError(
+            f"q has {q.shape[1]} heads, k {keys.shape[1]} and v {values.shape[1]}; k and v must have the same number, "
+            f"and q a multiple of it"
+        )
     if (keys.shape[0], keys.shape[3]) != (q.shape[0], q.shape[3]) or (
         (values.shape[0], values.shape[2]) != (q.shape[0], keys.shape[2])
     ):
-        raise ValueError("keys or values do not fit")
+        raise ValueError(
+            f"q has shape {shape_tuple(q.shape, 4)}, k {shape_tuple(keys.shape, 4)} and v "
+            f"{shape_tuple(values.shape, 4)}; they must be (B, H, T, D), (B, G, S, D) and (B, G, S, E)"
+        )
     if a.kv == TK_KV_INT8:
-        if q.shape[0] != 1 or v_scales is None or q_starts is not None:
-            raise ValueError("int8 has one sequence, and scales of keys and values")
+        if v_scales is None:
+            raise ValueError("v_scales is None; int8 keys and values need both k_scales and v_scales")
+        if q.shape[0] != 1 or q_starts is not None:
+            raise ValueError(f"q has {q.shape[0]} sequences; int8 keys and values need q with 1, and no q_starts")
         for i in range(2):
             if k_scales.shape[i] != keys.shape[1 + i] or v_scales.shape[i] != keys.shape[1 + i]:
-                raise ValueError("the scales do not fit")
+                raise ValueError(
+                    f"k_scales has shape {shape_tuple(k_scales.shape, 2)} and v_scales "
+                    f"{shape_tuple(v_scales.shape, 2)}; they must be (G, S), {(keys.shape[1], keys.shape[2])}"
+                )
         if keys.shape[2]:
             a.k_scales, a.v_scales, a.scales_by = &k_scales[0, 0], &v_scales[0, 0], keys.shape[2]
     if (out.shape[0], out.shape[1], out.shape[2], out.shape[3]) != (
         q.shape[0], q.shape[1], q.shape[2], values.shape[3]
     ):
-        raise ValueError("out does not fit")
+        raise ValueError(
+            f"out has shape {shape_tuple(out.shape, 4)}; it must be (B, H, T, E), "
+            f"{(q.shape[0], q.shape[1], q.shape[2], values.shape[3])}"
+        )
     a.group = a.heads // <size_t> keys.shape[1]
     fits(q.shape, q.strides, 4, "q")
     fits(out.shape, out.strides, 4, "out")
@@ -178,17 +197,19 @@ def attend(
     a.scale, a.cap = scale, cap
     a.offset, a.left, a.right = band[0], band[1], band[2]
     if max(abs(a.offset), abs(a.left), abs(a.right)) > TK_FAR:
-        raise ValueError("the band is out of range")
+        raise ValueError(f"band is {band}; each number must be from {-TK_FAR} to {TK_FAR}")
     a.allow = a.ignored = a.blocks = NULL
     a.add = a.by_distance = NULL
     a.q_starts = a.k_starts = NULL
     a.lists = NULL
     if q_starts is not None:
-        if q.shape[0] != 1 or k_starts is None or k_starts.shape[0] != q_starts.shape[0]:
-            raise ValueError("packed sequences do not fit")
+        if q.shape[0] != 1:
+            raise ValueError(f"q has shape {shape_tuple(q.shape, 4)}; with q_starts it must be (1, H, T, D)")
+        if k_starts is None or k_starts.shape[0] != q_starts.shape[0]:
+            raise ValueError(f"q_starts has {q_starts.shape[0]} entries; k_starts must have the same number")
         if (allow is not None or add is not None or ignored is not None or blocks is not None
                 or lists is not None):
-            raise ValueError("packed sequences take no masks")
+            raise ValueError("a mask is given with q_starts; packed sequences cannot have masks")
         check_starts(q_starts, q.shape[2], &longest)
         check_starts(k_starts, keys.shape[2], &longest_k)
         a.batch, a.n_queries, a.n_keys = q_starts.shape[0] - 1, longest, longest_k
@@ -205,38 +226,38 @@ def attend(
     a.out = &out[0, 0, 0, 0]
     if a.n_keys:
         if allow is not None:
-            check_mask(allow.shape, &a)
+            check_mask(allow.shape, &a, "allow")
             fits(allow.shape, allow.strides, 1, "allow")
             a.allow, a.allow_by = &allow[0, 0, 0, 0], attention_steps(allow.strides, 1)
         if add is not None:
-            check_mask(add.shape, &a)
+            check_mask(add.shape, &a, "add")
             fits(add.shape, add.strides, 4, "add")
             a.add, a.add_by = &add[0, 0, 0, 0], attention_steps(add.strides, 4)
         if ignored is not None:
-            if <size_t> ignored.shape[0] != a.batch or <size_t> ignored.shape[1] != a.n_keys:
-                raise ValueError("padding does not fit")
-            if a.n_keys > 1 and ignored.strides[1] != 1:
-                raise ValueError("the last axis of padding is not contiguous")
+            check_padding(ignored, a.batch, a.n_keys)
             a.ignored, a.ignored_by = &ignored[0, 0], ignored.strides[0]
         if by_distance is not None:
-            if <size_t> by_distance.shape[0] != a.heads or zero < <Py_ssize_t> a.n_keys - 1:
-                raise ValueError("the table of distances does not fit")
-            if by_distance.shape[1] < zero + <Py_ssize_t> a.n_queries:
-                raise ValueError("the table of distances is too short")
+            check_distances(by_distance, zero, a.heads, a.n_queries, <Py_ssize_t> a.n_keys - 1)
             a.by_distance, a.distance_by, a.zero = &by_distance[0, 0], by_distance.shape[1], zero
         if blocks is not None:
             if not block or block % TK_KEY_BLOCK:
-                raise ValueError("blocks are no multiples of the key block")
+                raise ValueError(f"block is {block}; it must be {TK_KEY_BLOCK} or a multiple of it")
             if (<size_t> blocks.shape[0] != a.batch or <size_t> blocks.shape[1] != a.heads
                     or <size_t> blocks.shape[2] * block < a.n_queries or <size_t> blocks.shape[3] * block < a.n_keys):
-                raise ValueError("the mask of blocks does not fit")
+                raise ValueError(
+                    f"blocks has shape {shape_tuple(blocks.shape, 4)}; in blocks of {block} it must cover {a.batch} "
+                    f"sequences, {a.heads} heads, {a.n_queries} queries and {a.n_keys} keys"
+                )
             fits(blocks.shape, blocks.strides, 1, "blocks")
             a.blocks, a.blocks_by, a.block = &blocks[0, 0, 0, 0], attention_steps(blocks.strides, 1), block
         if lists is not None:
             if (lists.heads != 1 and <size_t> lists.heads != a.heads) or (
                 <size_t> (lists.rows * TK_KEY_BLOCK) < a.n_queries
             ):
-                raise ValueError("the lists of blocks do not fit")
+                raise ValueError(
+                    f"lists has {lists.heads} heads and {lists.rows} blocks of {TK_KEY_BLOCK} queries; it must have 1 "
+                    f"or {a.heads} heads and cover {a.n_queries} queries"
+                )
             a.lists = &lists.lists
     with nogil:
         status = tk_attention_run(&a, chosen, max(1, threads))
@@ -244,8 +265,35 @@ def attend(
         raise MemoryError()
 
 
-cdef int check_mask(const Py_ssize_t *shape, const tk_attention *a) except -1:
+cdef int check_mask(const Py_ssize_t *shape, const tk_attention *a, object name) except -1:
     if (<size_t> shape[0] != a.batch or <size_t> shape[1] != a.heads or <size_t> shape[2] != a.n_queries
             or <size_t> shape[3] != a.n_keys):
-        raise ValueError("a mask does not fit")
+        raise ValueError(
+            f"{name} has shape {shape_tuple(shape, 4)}; it must be (B, H, T, S), "
+            f"{(a.batch, a.heads, a.n_queries, a.n_keys)}"
+        )
+    return 0
+
+
+cdef int check_padding(const uint8_t[:, :] ignored, size_t batch, size_t n_keys) except -1:
+    if <size_t> ignored.shape[0] != batch or <size_t> ignored.shape[1] != n_keys:
+        raise ValueError(
+            f"the padding mask has shape {shape_tuple(ignored.shape, 2)}; it must be (B, S), {(batch, n_keys)}"
+        )
+    if n_keys > 1 and ignored.strides[1] != 1:
+        raise ValueError(
+            f"the padding mask has a stride of {ignored.strides[1]} in its last axis; it must be contiguous"
+        )
+    return 0
+
+
+cdef int check_distances(
+    const float[:, ::1] table, Py_ssize_t zero, size_t heads, Py_ssize_t queries, Py_ssize_t min_zero
+) except -1:
+    # by_distance[h, zero + d], for d from -min_zero to queries - 1.
+    if <size_t> table.shape[0] != heads or zero < min_zero or table.shape[1] < zero + queries:
+        raise ValueError(
+            f"by_distance has shape {shape_tuple(table.shape, 2)} and zero is {zero}; it must have {heads} rows of at "
+            f"least zero + {queries}, and zero must be at least {min_zero}"
+        )
     return 0

@@ -51,22 +51,27 @@ def bags(
     cdef Py_ssize_t n = out.shape[0], m = table.shape[1], n_ids = table.shape[0], i
     cdef bint ordered = True
     if starts.shape[0] != n + 1 or out.shape[1] != m:
-        raise ValueError("table, starts and out do not fit")
-    if (m > 1 and table.strides[1] != SIZE) or table.strides[0] % SIZE:
-        raise ValueError("the rows of the table are not contiguous")
+        raise ValueError(
+            f"out has shape {shape_tuple(out.shape, 2)} for {starts.shape[0]} starts and {m} columns of table; it must "
+            f"be (number of starts - 1, columns of table)"
+        )
+    step(table, m, "table")
     if row_of is not None:
         if highest(row_of) >= n_ids:
-            raise ValueError("row_of names a row that is not in the table")
+            raise ValueError(f"row_of has row {highest(row_of)}; it must be below the {n_ids} rows of table")
         n_ids = row_of.shape[0]
     if weights is not None and weights.shape[0] < n_ids:
-        raise ValueError("weights has not one for each id")
+        raise ValueError(f"weights has {weights.shape[0]} entries; it must have one for each of {n_ids} ids")
     with nogil:
         for i in range(n):
             ordered &= starts[i] <= starts[i + 1]
     if not ordered or starts[0] < 0 or starts[n] > ids.shape[0]:
-        raise ValueError("starts must rise from 0 on, within the ids")
+        raise ValueError(f"starts must not decrease, and lie between 0 and the number of ids, {ids.shape[0]}")
     if highest(ids) >= n_ids:
-        raise ValueError("an id has no row in the table")
+        raise ValueError(
+            f"an id is {highest(ids)}; it must be below {n_ids}, the length of "
+            f"{'table' if row_of is None else 'row_of'}"
+        )
     if not n or not m:
         return
     w.table, w.row_step, w.m, w.n = &table[0, 0] if table.shape[0] else NULL, table.strides[0] // SIZE, m, n

@@ -34,18 +34,28 @@ cdef class BlockLists:
         cdef Py_ssize_t n = blocks.shape[0], h, r, i, j, part, low, high
         cdef unsigned char[::1] ranges
         if self.held is not None:
-            raise ValueError("lists are made once")
-        if masks.shape[0] != n or table.shape[1] != TK_KEY_BLOCK or table.shape[2] != TK_KEY_BLOCK:
-            raise ValueError("blocks, masks and table do not fit")
+            raise ValueError("these lists are initialized already; make a new BlockLists instead")
+        if masks.shape[0] != n:
+            raise ValueError(f"there are {n} blocks and {masks.shape[0]} masks; there must be one mask for each block")
+        if table.shape[1] != TK_KEY_BLOCK or table.shape[2] != TK_KEY_BLOCK:
+            raise ValueError(
+                f"table has shape {shape_tuple(table.shape, 3)}; it must be (n, {TK_KEY_BLOCK}, {TK_KEY_BLOCK})"
+            )
         if starts.shape[0] < 1 or starts.shape[1] < 1:
-            raise ValueError("starts are missing")
+            raise ValueError(f"starts has shape {shape_tuple(starts.shape, 2)}; each axis must have at least 1 entry")
         for h in range(starts.shape[0]):
             for r in range(starts.shape[1]):
                 if starts[h, r] < (starts[h, r - 1] if r else 0) or starts[h, r] > n:
-                    raise ValueError("starts must rise, within the blocks")
+                    raise ValueError(
+                        f"starts[{h}, {r}] is {starts[h, r]}; starts must not decrease along a row, and be at most the "
+                        f"number of blocks, {n}"
+                    )
         for i in range(n):
             if not 0 <= blocks[i] < columns or not -1 <= masks[i] < table.shape[0]:
-                raise ValueError("a block or a mask is out of range")
+                raise ValueError(
+                    f"entry {i} has block {blocks[i]} and mask {masks[i]}; the block must be from 0 to {columns - 1}, "
+                    f"the mask from -1 to {table.shape[0] - 1}"
+                )
         ranges = array.array("B", bytes(max(1, table.shape[0] * 2 * TK_LIST_PARTS)))
         for i in range(table.shape[0]):
             for part in range(TK_LIST_PARTS):

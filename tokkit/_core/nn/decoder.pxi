@@ -88,33 +88,47 @@ cdef class PackedDecoder:
         if self.layers is NULL:
             raise MemoryError()
         if not (dim and heads and kv_heads and head_dim and hidden) or heads % kv_heads:
-            raise ValueError("heads do not fit")
-        if activation not in FUSED:
-            raise ValueError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
+            raise ValueError(
+                f"dim is {dim}, heads {heads}, kv_heads {kv_heads}, head_dim {head_dim} and hidden {hidden}; each must "
+                f"be at least 1, and heads a multiple of kv_heads"
+            )
+        if post_norm and parallel:
+            raise ValueError("post_norm and parallel are both True; parallel blocks need the norm before them")
         for i in range(n):
             made = layers[i]
             layer = &self.layers[i]
             qkv, o = made["qkv"], made["o"]
             if qkv.shape != ((heads + 2 * kv_heads) * head_dim, dim) or o.shape != (dim, heads * head_dim):
-                raise ValueError(f"the attention of layer {i} does not fit")
+                raise ValueError(
+                    f"qkv and o of layer {i} have shapes {qkv.shape} and {o.shape}; they must be "
+                    f"{((heads + 2 * kv_heads) * head_dim, dim)} and {(dim, heads * head_dim)}"
+                )
             layer.qkv, layer.o = qkv.packed, o.packed
             self.kept.append((qkv, o))
             experts = made.get("experts")
             if experts is not None:
-                if experts.dim != dim or post_norm or made.get("forwarded") is not None:
-                    raise ValueError(f"the experts of layer {i} do not fit")
+                if experts.dim != dim:
+                    raise ValueError(f"the experts of layer {i} have {experts.dim} inputs; they must have {dim}")
+                if post_norm or made.get("forwarded") is not None:
+                    raise ValueError(f"layer {i} has experts; they need the norm before them, and none after")
                 layer.experts = &experts.experts
                 self.kept.append(experts)
             else:
                 up, down = made["up"], made["down"]
                 if up.shape != (hidden * (2 if gated else 1), dim) or down.shape != (dim, hidden):
-                    raise ValueError(f"the feed-forward of layer {i} does not fit")
+                    raise ValueError(
+                        f"up and down of layer {i} have shapes {up.shape} and {down.shape}; they must be "
+                        f"{(hidden * (2 if gated else 1), dim)} and {(dim, hidden)}"
+                    )
                 layer.up, layer.down = up.packed, down.packed
                 self.kept.append((up, down))
             if made.get("cross_q") is not None:
                 cross_q, cross_o = made["cross_q"], made["cross_o"]
                 if cross_q.shape != (heads * head_dim, dim) or cross_o.shape != (dim, heads * head_dim):
-                    raise ValueError(f"the attention of layer {i} to a memory does not fit")
+                    raise ValueError(
+                        f"cross_q and cross_o of layer {i} have shapes {cross_q.shape} and {cross_o.shape}; they must "
+                        f"be {(heads * head_dim, dim)} and {(dim, heads * head_dim)}"
+                    )
                 layer.cross_q, layer.cross_o = cross_q.packed, cross_o.packed
                 layer.cross = self.norm(made, "cross", dim)
                 self.kept.append((cross_q, cross_o))
@@ -123,23 +137,26 @@ cdef class PackedDecoder:
             layer.forward = self.norm(made, "forward", dim)
             layer.q, layer.k = self.norm(made, "q", head_dim), self.norm(made, "k", head_dim)
             layer.attended, layer.forwarded = self.norm(made, "attended", dim), self.norm(made, "forwarded", dim)
-            if layer.forward.weight is NULL or (post_norm and layer.attention.weight is NULL):
-                raise ValueError(f"layer {i} has no norms")
+            if layer.forward.weight is NULL:
+                raise ValueError(f"layer {i} has no norm 'forward'; each layer must have it")
+            if post_norm and layer.attention.weight is NULL:
+                raise ValueError(f"layer {i} has no norm 'attention'; post_norm needs it")
             if layer.cross_q is not NULL and layer.cross.weight is NULL:
-                raise ValueError(f"layer {i} has no norms")
+                raise ValueError(f"layer {i} has no norm 'cross'; cross_q and cross_o need it")
             layer.window = TK_FAR if made["window"] is None else <ptrdiff_t> made["window"]
             layer.rope = made["rope"]
             if layer.window < 1 or not -1 <= layer.rope < 2:
-                raise ValueError(f"the window or the rope of layer {i} does not fit")
+                raise ValueError(
+                    f"window of layer {i} is {made['window']} and rope {layer.rope}; window must be None or at least "
+                    f"1, rope from -1 to 1"
+                )
         self.decoder.layers, self.decoder.n_layers, self.decoder.dim = self.layers, n, dim
         self.decoder.heads, self.decoder.kv_heads, self.decoder.head_dim = heads, kv_heads, head_dim
         self.decoder.hidden = hidden
         self.decoder.rms, self.decoder.gated, self.decoder.parallel, self.decoder.pairs = rms, gated, parallel, pairs
-        self.decoder.activation = ACTIVATIONS.index(activation)
+        self.decoder.activation = fused(activation)
         self.decoder.eps, self.decoder.scale, self.decoder.cap = eps, scale, cap
         self.decoder.post_norm, self.decoder.bidirectional = post_norm, bidirectional
-        if post_norm and parallel:
-            raise ValueError("parallel parts have their norm before them")
 
     cdef tk_norm norm(self, dict layer, str name, size_t size) except *:
         cdef tk_norm made
@@ -148,7 +165,10 @@ cdef class PackedDecoder:
         if layer.get(name) is not None:
             weight, bias = layer[name]
             if <size_t> weight.shape[0] != size or (bias is not None and <size_t> bias.shape[0] != size):
-                raise ValueError(f"the norm {name} does not fit")
+                raise ValueError(
+                    f"the norm {name!r} has {weight.shape[0]} weights and {'no' if bias is None else bias.shape[0]} "
+                    f"biases; it must have {size}"
+                )
             made.weight = &weight[0]
             if bias is not None:
                 made.bias = &bias[0]
@@ -159,21 +179,36 @@ cdef class PackedDecoder:
         cdef tk_decoder *d = &self.decoder
         for j in range(4):
             if keys[j] != values[j]:
-                raise ValueError(f"keys and values of {name} {number} do not fit each other")
+                raise ValueError(
+                    f"keys and values of {name} {number} have shapes {shape_tuple(keys, 4)} and "
+                    f"{shape_tuple(values, 4)}; they must be the same"
+                )
         if (<size_t> keys[0], <size_t> keys[1], <size_t> keys[3]) != (d.n_layers, d.kv_heads, d.head_dim):
-            raise ValueError(f"{name} {number} does not fit")
+            raise ValueError(
+                f"keys of {name} {number} have shape {shape_tuple(keys, 4)}; it must be ({d.n_layers}, {d.kv_heads}, "
+                f"length, {d.head_dim})"
+            )
         return 0
 
     cdef int check_cache(self, const tk_kv *kv, size_t n_layers, size_t length, Py_ssize_t number) except -1:
         # A cache must have room for `length` tokens; a layer with a window may move its tokens to make room.
         cdef tk_decoder *d = &self.decoder
         if (n_layers, kv.heads, kv.head_dim) != (d.n_layers, d.kv_heads, d.head_dim):
-            raise ValueError(f"cache {number} does not fit")
+            raise ValueError(
+                f"cache {number} has {n_layers} layers and {kv.heads} heads of {kv.head_dim} dimensions; it must have "
+                f"{d.n_layers} layers and {d.kv_heads} heads of {d.head_dim}"
+            )
         for i in range(n_layers):
             if kv.layers[i].first and kv.length < kv.layers[i].first + <size_t> (d.layers[i].window - 1):
-                raise ValueError(f"cache {number} has lost tokens")
+                raise ValueError(
+                    f"cache {number} has only the tokens from {kv.layers[i].first} on in layer {i}; at length "
+                    f"{kv.length}, its window of {d.layers[i].window} needs earlier ones"
+                )
             if length - kv.layers[i].first > kv.layers[i].room < tk_kv_rows(length, d.layers[i].window):
-                raise ValueError(f"cache {number} has no room")
+                raise ValueError(
+                    f"cache {number} has room for {kv.layers[i].room} tokens in layer {i}, too few for a sequence of "
+                    f"{length}"
+                )
         return 0
 
     def __dealloc__(self):
@@ -203,17 +238,23 @@ cdef class PackedDecoder:
         cdef Py_ssize_t i, n = rows.shape[0], total = 0, longest = 0
         cdef int status = 0, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
         if <size_t> x.shape[1] != d.dim or (caches is not None and len(caches) != n) or len(angles) > 2:
-            raise ValueError("x, rows, caches or angles do not fit")
+            raise ValueError(
+                f"x has {x.shape[1]} columns, and there are {n} sequences, {'no' if caches is None else len(caches)} "
+                f"caches and {len(angles)} angles; x must have {d.dim} columns, caches be None or one for each "
+                f"sequence, and angles at most 2"
+            )
         if caches is not None and d.bidirectional:
-            raise ValueError("what sees later tokens has no caches")
-        if (memories is not None) != self.remembers or (memories is not None and len(memories) != n):
-            raise ValueError("memories do not fit")
+            raise ValueError("caches are given; bidirectional layers read later tokens and cannot have caches")
+        if (memories is not None) != self.remembers:
+            raise ValueError("memories must be given if, and only if, layers have cross_q and cross_o")
+        if memories is not None and len(memories) != n:
+            raise ValueError(f"there are {len(memories)} memories for {n} sequences; there must be one for each")
         for i in range(n):
             if rows[i] < 0:
-                raise ValueError(f"sequence {i} has {rows[i]} tokens")
+                raise ValueError(f"rows[{i}] is {rows[i]}; it must be at least 0")
             total += rows[i]
         if total != x.shape[0]:
-            raise ValueError(f"rows are {total} in all, and x has {x.shape[0]}")
+            raise ValueError(f"the sum of rows is {total}; it must be the number of rows of x, {x.shape[0]}")
         if not total or not d.n_layers:
             return
         counts = <size_t *> calloc(n, sizeof(size_t))
@@ -231,7 +272,7 @@ cdef class PackedDecoder:
                     memory_keys, memory_values = memories[i]
                     self.check(memory_keys.shape, memory_values.shape, "memory", i)
                     if not memory_keys.shape[2]:
-                        raise ValueError(f"memory {i} is empty")
+                        raise ValueError(f"memory {i} has length 0; it must have at least 1 key")
                     read[i] = tk_memory(&memory_keys[0, 0, 0, 0], &memory_values[0, 0, 0, 0], memory_keys.shape[2])
                 if caches is None:
                     continue
@@ -242,21 +283,23 @@ cdef class PackedDecoder:
                 longest = max(longest, <Py_ssize_t> length + rows[i])
             for i in range(len(angles)):
                 cosines, sines = angles[i]
-                if cosines.shape[0] < longest or sines.shape[0] != cosines.shape[0]:
-                    raise ValueError("there are too few angles")
-                if cosines.shape[1] != sines.shape[1] or not 0 < 2 * <size_t> cosines.shape[1] <= d.head_dim:
-                    raise ValueError("the angles do not fit")
+                if (cosines.shape[0] < longest or sines.shape[0] != cosines.shape[0]
+                        or cosines.shape[1] != sines.shape[1]
+                        or not 0 < 2 * <size_t> cosines.shape[1] <= d.head_dim):
+                    raise ValueError(
+                        f"cosines and sines {i} have shapes {shape_tuple(cosines.shape, 2)} and "
+                        f"{shape_tuple(sines.shape, 2)}; they must be the same, with at least {longest} positions and "
+                        f"from 1 to {d.head_dim // 2} columns"
+                    )
                 d.angles[i] = tk_angles(&cosines[0, 0], &sines[0, 0], cosines.shape[1])
             for i in range(<Py_ssize_t> d.n_layers):
                 if d.layers[i].rope >= <int> len(angles):
-                    raise ValueError(f"layer {i} has no angles")
+                    raise ValueError(f"rope of layer {i} is {d.layers[i].rope}; only {len(angles)} angles are given")
             if by_distance is not None:
-                if <size_t> by_distance.shape[0] != d.heads or zero < total or by_distance.shape[1] < zero + longest:
-                    raise ValueError("the table of distances does not fit")
+                check_distances(by_distance, zero, d.heads, longest, total)
                 d.by_distance, d.distance_by, d.zero = &by_distance[0, 0], by_distance.shape[1], zero
             if states is not None:
-                if <size_t> states.shape[0] != d.n_layers or states.shape[1] != total or states.shape[2] != x.shape[1]:
-                    raise ValueError("states do not fit")
+                check_states(states, d.n_layers, x.shape)
                 out = &states[0, 0, 0]
             with nogil:
                 status = tk_decoder_run(&d, &x[0, 0], counts, kv, read, n, out, chosen, max(1, threads))

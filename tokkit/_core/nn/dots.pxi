@@ -29,15 +29,16 @@ def dots(
     cdef int chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
     cdef Py_ssize_t n = rows.shape[0], m = rows.shape[1], q = queries.shape[0]
     if queries.shape[1] != m or scores.shape[0] != q or scores.shape[1] != n:
-        raise ValueError("rows, queries and scores do not fit")
+        raise ValueError(
+            f"rows has shape {(n, m)}, queries {shape_tuple(queries.shape, 2)} and scores "
+            f"{shape_tuple(scores.shape, 2)}; they must be (n, m), (q, m) and (q, n)"
+        )
     if not n or not q:
         return
     if not m:
         scores[:, :] = 0
         return
-    if (m > 1 and rows.strides[1] != SIZE) or rows.strides[0] % SIZE:
-        raise ValueError("the rows are not contiguous")
-    w.x, w.x_step, w.queries, w.scores = &rows[0, 0], rows.strides[0] // SIZE, &queries[0, 0], &scores[0, 0]
+    w.x, w.x_step, w.queries, w.scores = &rows[0, 0], step(rows, m, "rows"), &queries[0, 0], &scores[0, 0]
     w.n, w.m, w.n_queries = n, m, q
     with nogil:
         tk_dots_run(&w, chosen, max(1, threads))

@@ -31,6 +31,15 @@ cdef extern from "nn/encoder.h" nogil:
                        int threads)
 
 
+cdef int check_states(const float[:, :, ::1] states, size_t n_layers, const Py_ssize_t *x) except -1:
+    if <size_t> states.shape[0] != n_layers or states.shape[1] != x[0] or states.shape[2] != x[1]:
+        raise ValueError(
+            f"states has shape {shape_tuple(states.shape, 3)}; it must be (n_layers, rows, dim), "
+            f"{(n_layers, x[0], x[1])}"
+        )
+    return 0
+
+
 cdef class PackedEncoder:
     """Layers of (qkv, o, up, down, and weight and bias of two norms): immutable, so that threads can share it."""
 
@@ -48,17 +57,25 @@ cdef class PackedEncoder:
         if self.layers is NULL:
             raise MemoryError()
         if not heads or not dim or dim % heads:
-            raise ValueError("heads do not fit")
+            raise ValueError(f"dim is {dim} and heads {heads}; both must be at least 1, and dim a multiple of heads")
         for i in range(n):
+            if len(layers[i]) != 8:
+                raise ValueError(f"layer {i} has {len(layers[i])} items; it must have 4 matrices and 4 norm arrays")
             qkv, o, up, down = layers[i][:4]
-            if (qkv.shape, o.shape) != ((3 * dim, dim), (dim, dim)) or up.shape[1] != dim:
-                raise ValueError(f"layer {i} does not fit")
-            if down.shape != (dim, up.shape[0]) or not up.shape[0] or len(layers[i]) != 8:
-                raise ValueError(f"layer {i} does not fit")
+            if (qkv.shape, o.shape) != ((3 * dim, dim), (dim, dim)):
+                raise ValueError(
+                    f"qkv and o of layer {i} have shapes {qkv.shape} and {o.shape}; they must be {(3 * dim, dim)} and "
+                    f"{(dim, dim)}"
+                )
+            if up.shape[1] != dim or down.shape != (dim, up.shape[0]) or not up.shape[0]:
+                raise ValueError(
+                    f"up and down of layer {i} have shapes {up.shape} and {down.shape}; they must be (hidden, {dim}) "
+                    f"and ({dim}, hidden)"
+                )
             for j in range(4):
                 norm = layers[i][4 + j]
                 if <size_t> norm.shape[0] != dim:
-                    raise ValueError(f"a norm of layer {i} does not fit")
+                    raise ValueError(f"norm array {j} of layer {i} has {norm.shape[0]} entries; it must have {dim}")
                 norms[j] = &norm[0]
             self.kept.append(tuple(layers[i]))
             self.layers[i] = tk_encoder_layer(
@@ -66,9 +83,7 @@ cdef class PackedEncoder:
             )
         self.encoder.layers = self.layers
         self.encoder.n_layers, self.encoder.heads, self.encoder.dim = n, heads, dim
-        if activation not in FUSED:
-            raise ValueError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
-        self.encoder.activation = ACTIVATIONS.index(activation)
+        self.encoder.activation = fused(activation)
         self.encoder.eps = eps
         self.encoder.scale = (<double> (dim // heads)) ** -0.5
 
@@ -80,27 +95,18 @@ cdef class PackedEncoder:
         """Change x (rows, dim) in place; `states` (layers, rows, dim) gets the output of each layer."""
         cdef tk_encoder e = self.encoder
         cdef float *out = NULL
-        cdef Py_ssize_t i, longest = 0
+        cdef Py_ssize_t longest = 0
         cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
-        if <size_t> x.shape[1] != e.dim or starts.shape[0] < 1 or starts[0] != 0:
-            raise ValueError("x or starts do not fit")
-        for i in range(starts.shape[0] - 1):
-            if starts[i + 1] < starts[i]:
-                raise ValueError(f"starts fall from {starts[i]} to {starts[i + 1]}")
-            longest = max(longest, starts[i + 1] - starts[i])
-        if starts[starts.shape[0] - 1] != x.shape[0]:
-            raise ValueError(f"starts do not run from 0 to {x.shape[0]}")
+        if <size_t> x.shape[1] != e.dim:
+            raise ValueError(f"x has {x.shape[1]} columns; it must have {e.dim}")
+        check_starts(starts, x.shape[0], &longest)
         if not (x.shape[0] and e.n_layers):
             return
         if states is not None:
-            if <size_t> states.shape[0] != e.n_layers or states.shape[1] != x.shape[0] or states.shape[2] != x.shape[1]:
-                raise ValueError("states do not fit")
+            check_states(states, e.n_layers, x.shape)
             out = &states[0, 0, 0]
         if by_distance is not None:
-            if <size_t> by_distance.shape[0] != e.heads or zero < longest - 1:
-                raise ValueError("the table of distances does not fit")
-            if by_distance.shape[1] < zero + longest:
-                raise ValueError("the table of distances is too short")
+            check_distances(by_distance, zero, e.heads, longest, longest - 1)
             e.by_distance, e.distance_by, e.zero = &by_distance[0, 0], by_distance.shape[1], zero
         with nogil:
             status = tk_encoder_run(&e, &x[0, 0], &starts[0], starts.shape[0] - 1, out, chosen, max(1, threads))

@@ -38,7 +38,10 @@ cdef class PackedExperts:
         if self.pairs is NULL:
             raise MemoryError()
         if not 1 <= top <= n or router.shape[0] != n:
-            raise ValueError(f"the router has {router.shape[0]} rows for {n} experts, of which it chooses {top}")
+            raise ValueError(
+                f"the router has {router.shape[0]} rows, top is {top}, and there are {n} experts; the router must have "
+                f"one row for each expert, and top be from 1 to {n}"
+            )
         self.experts.hidden = pairs[0][1].shape[1]
         for i in range(n):
             self.pairs[i] = self.pair(pairs[i], dim, self.experts.hidden, gated)
@@ -49,13 +52,16 @@ cdef class PackedExperts:
             self.experts.shared = self.pair(shared, dim, self.experts.shared_hidden, gated)
             if shared_gate is not None:
                 if shared_gate.shape != (1, dim):
-                    raise ValueError("the gate of the shared expert does not fit")
+                    raise ValueError(f"shared_gate has shape {shared_gate.shape}; it must be {(1, dim)}")
                 self.experts.shared_gate = shared_gate.packed
 
     cdef tk_expert pair(self, both, size_t dim, size_t hidden, bint gated) except *:
         cdef PackedLinear up = both[0], down = both[1]
         if up.shape != (hidden * (2 if gated else 1), dim) or down.shape != (dim, hidden) or not hidden:
-            raise ValueError(f"an expert of shapes {up.shape} and {down.shape} does not fit")
+            raise ValueError(
+                f"up and down of an expert have shapes {up.shape} and {down.shape}; they must be "
+                f"{(hidden * (2 if gated else 1), dim)} and {(dim, hidden)}, and not empty"
+            )
         self.kept.append((up, down))
         return tk_expert(up.packed, down.packed)
 

@@ -47,14 +47,17 @@ def attend_features(
     a.n_queries = a.n_keys = 0
     a.batch, a.heads, a.group = state.shape[0], state.shape[1], 1
     if (q is None) != (out is None) or (k is None) != (v is None) or (q is None and k is None):
-        raise ValueError("queries come with out, and keys with values")
+        raise ValueError("give q together with out, k together with v, and at least one of these pairs")
     a.f = k.shape[3] if k is not None else q.shape[3]
     a.e = v.shape[3] if v is not None else out.shape[3]
     if k is not None:
         if (k.shape[0], k.shape[1]) != (state.shape[0], state.shape[1]) or (
             (v.shape[0], v.shape[1], v.shape[2]) != (k.shape[0], k.shape[1], k.shape[2])
         ):
-            raise ValueError("keys, values and the state do not fit")
+            raise ValueError(
+                f"k has shape {shape_tuple(k.shape, 4)}, v {shape_tuple(v.shape, 4)} and state "
+                f"{shape_tuple(state.shape, 3)}; they must be (B, G, S, F), (B, G, S, E) and (B, G, F E + F + 1)"
+            )
         fits(k.shape, k.strides, 4, "k")
         fits(v.shape, v.strides, 4, "v")
         a.does |= TK_ABSORB
@@ -63,16 +66,25 @@ def attend_features(
         if state.shape[1] == 0 or q.shape[1] % state.shape[1] or q.shape[0] != state.shape[0] or q.shape[3] != a.f or (
             (out.shape[0], out.shape[1], out.shape[2], out.shape[3]) != (q.shape[0], q.shape[1], q.shape[2], a.e)
         ):
-            raise ValueError("queries, out and the state do not fit")
+            raise ValueError(
+                f"q has shape {shape_tuple(q.shape, 4)}, out {shape_tuple(out.shape, 4)} and state "
+                f"{shape_tuple(state.shape, 3)}; they must be (B, H, T, F), (B, H, T, E) and (B, G, F E + F + 1), with "
+                f"F = {a.f}, E = {a.e} and H a multiple of G"
+            )
         if k is not None and q.shape[2] != k.shape[2]:
-            raise ValueError("there is not one query for each key")
+            raise ValueError(
+                f"q has {q.shape[2]} queries and k {k.shape[2]} keys; with both, the numbers must be equal"
+            )
         fits(q.shape, q.strides, 4, "q")
         fits(out.shape, out.strides, 4, "out")
         a.does |= TK_ANSWER
         a.heads, a.group = q.shape[1], q.shape[1] // state.shape[1]
         a.n_queries, a.q_by, a.out_by = q.shape[2], attention_steps(q.strides, 4), attention_steps(out.strides, 4)
     if <size_t> state.shape[2] != a.f * a.e + a.f + 1:
-        raise ValueError("the state does not fit")
+        raise ValueError(
+            f"state has shape {shape_tuple(state.shape, 3)}; its last axis must have F E + F + 1 = "
+            f"{a.f * a.e + a.f + 1} entries"
+        )
     if not (a.batch and a.heads and a.f and a.e and (a.n_queries or a.n_keys)):
         return
     a.state = &state[0, 0, 0]
@@ -81,10 +93,7 @@ def attend_features(
     if a.n_keys:
         a.k, a.v = &k[0, 0, 0, 0], &v[0, 0, 0, 0]
         if ignored is not None:
-            if <size_t> ignored.shape[0] != a.batch or <size_t> ignored.shape[1] != a.n_keys:
-                raise ValueError("padding does not fit")
-            if a.n_keys > 1 and ignored.strides[1] != 1:
-                raise ValueError("the last axis of padding is not contiguous")
+            check_padding(ignored, a.batch, a.n_keys)
             a.ignored, a.ignored_by = &ignored[0, 0], ignored.strides[0]
     with nogil:
         status = tk_feature_attention_run(&a, chosen, max(1, threads))

@@ -50,25 +50,39 @@ cdef class KeyValues:
         if self.kv.layers is NULL:
             raise MemoryError()
         if not self.n_layers or len(first) != self.n_layers:
-            raise ValueError("layers do not fit")
+            raise ValueError(
+                f"there are {self.n_layers} layers and {len(first)} entries in first; there must be at least 1 layer, "
+                f"and one entry for each"
+            )
         for i in range(self.n_layers):
             k, v, scales_k, scales_v = layers[i]
-            kind = TK_KV_INT8 if scales_k is not None else (
+            dtype = TK_KV_INT8 if scales_k is not None else (
                 TK_KV_BFLOAT16 if memoryview(k).format == "H" else TK_KV_FLOAT32)
             shape = tuple(k.shape)
             layer = &self.kv.layers[i]
             if not i:
-                self.kv.type, self.kv.heads, self.kv.head_dim = kind, shape[0], shape[2]
-            if kind != self.kv.type or tuple(v.shape) != shape or len(shape) != 3 or not all(shape):
-                raise ValueError(f"keys and values of layer {i} do not fit")
+                self.kv.type, self.kv.heads, self.kv.head_dim = dtype, shape[0], shape[2]
+            if tuple(v.shape) != shape or len(shape) != 3 or not all(shape):
+                raise ValueError(
+                    f"keys and values of layer {i} have shapes {shape} and {tuple(v.shape)}; both must be "
+                    f"(kv_heads, room, head_dim), the same and not empty"
+                )
+            if dtype != self.kv.type:
+                raise ValueError(f"the dtype of layer {i} differs from that of layer 0; all must have the same")
             if (<size_t> shape[0], <size_t> shape[2]) != (self.kv.heads, self.kv.head_dim):
-                raise ValueError(f"layer {i} does not fit the others")
+                raise ValueError(
+                    f"layer {i} has {shape[0]} heads of {shape[2]} dimensions; layer 0 has {self.kv.heads} of "
+                    f"{self.kv.head_dim}, and all must have the same"
+                )
             layer.k, layer.v = self.items(k), self.items(v)
-            if kind == TK_KV_INT8:
+            if dtype == TK_KV_INT8:
                 k_scales, v_scales = scales_k, scales_v
                 for j in range(2):
                     if k_scales.shape[j] != shape[j] or v_scales.shape[j] != shape[j]:
-                        raise ValueError(f"the scales of layer {i} do not fit")
+                        raise ValueError(
+                            f"the scales of layer {i} have shapes {shape_tuple(k_scales.shape, 2)} and "
+                            f"{shape_tuple(v_scales.shape, 2)}; both must be (kv_heads, room), {shape[:2]}"
+                        )
                 layer.k_scales, layer.v_scales = &k_scales[0, 0], &v_scales[0, 0]
             layer.room, layer.first = shape[1], first[i]
             self.kept.append(layers[i])
@@ -98,12 +112,15 @@ cdef class KeyValues:
     def first(self, positions):
         for i, position in enumerate(positions):
             if not <size_t> i < self.n_layers:
-                raise ValueError("there are not so many layers")
+                raise ValueError(f"first has more than {self.n_layers} entries; there must be one for each layer")
             self.kv.layers[i].first = position
 
     cdef int check(self, const Py_ssize_t *shape) except -1:
         if (<size_t> shape[1], <size_t> shape[2]) != (self.kv.heads, self.kv.head_dim):
-            raise ValueError("the rows do not fit")
+            raise ValueError(
+                f"the rows have {shape[1]} heads of {shape[2]} dimensions; they must have {self.kv.heads} of "
+                f"{self.kv.head_dim}"
+            )
         return 0
 
     def write(self, size_t layer, size_t row, const float[:, :, ::1] keys=None, const float[:, :, ::1] values=None):
@@ -112,17 +129,20 @@ cdef class KeyValues:
         cdef const float *v = NULL
         cdef size_t rows = 0, at
         if layer >= self.n_layers:
-            raise ValueError(f"there is no layer {layer}")
+            raise ValueError(f"layer is {layer}; it must be from 0 to {self.n_layers - 1}")
         if keys is not None:
             self.check(keys.shape)
             rows = keys.shape[0]
         if values is not None:
             self.check(values.shape)
             if keys is not None and <size_t> values.shape[0] != rows:
-                raise ValueError("keys and values do not fit each other")
+                raise ValueError(f"there are {rows} rows of keys and {values.shape[0]} of values; they must be equal")
             rows = values.shape[0]
         if row + rows > self.kv.layers[layer].room:
-            raise ValueError("there is no room")
+            raise ValueError(
+                f"{rows} rows from row {row} on do not fit in layer {layer}, which has room for "
+                f"{self.kv.layers[layer].room} rows"
+            )
         if not rows:
             return
         if keys is not None:

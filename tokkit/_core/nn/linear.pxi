@@ -24,9 +24,28 @@ def rounds_bfloat16(isa=None, *, wide=None):
 
 cdef int contiguous(Py_ssize_t columns, Py_ssize_t step, Py_ssize_t row_step, object name) except -1:
     if columns > 1 and step != sizeof(float):
-        raise ValueError(f"the rows of {name} are not contiguous")
+        raise ValueError(f"the rows of {name} have a stride of {step} bytes from item to item; they must be contiguous")
     if row_step % <Py_ssize_t> sizeof(float):
-        raise ValueError(f"the rows of {name} are no whole items apart")
+        raise ValueError(f"the rows of {name} are {row_step} bytes apart; that must be a multiple of {sizeof(float)}")
+    return 0
+
+
+cdef int fused(object activation) except -1:
+    # The number of an activation that a product of matrices applies at its end.
+    if activation not in FUSED:
+        raise ValueError(f"activation is {activation!r}; it must be one of {', '.join(FUSED)}")
+    return ACTIVATIONS.index(activation)
+
+
+cdef int check_bias(const float[::1] bias, size_t n) except -1:
+    if bias is not None and <size_t> bias.shape[0] != n:
+        raise ValueError(f"bias has {bias.shape[0]} entries; it must have one for each of {n} outputs")
+    return 0
+
+
+cdef int check_int8(size_t k) except -1:
+    if k > TK_INT8_MOST_K:
+        raise ValueError(f"int8 weights have {k} inputs; there must be at most {TK_INT8_MOST_K}")
     return 0
 
 
@@ -77,11 +96,9 @@ cdef class PackedLinear:
         cdef const float *b = NULL
         cdef const float *w = NULL
         cdef size_t n = weight.shape[0], k = weight.shape[1]
-        if bias is not None:
-            if <size_t> bias.shape[0] != n:
-                raise ValueError("bias does not fit")
-            if n:
-                b = &bias[0]
+        check_bias(bias, n)
+        if bias is not None and n:
+            b = &bias[0]
         self.begin(n, k, KINDS.index(kind), False, memory)
         if n and k:
             w = &weight[0, 0]
@@ -92,9 +109,9 @@ cdef class PackedLinear:
     cdef int begin(self, size_t n, size_t k, int kind, bint minima, LargeMemory memory) except -1:
         cdef size_t size = tk_linear_bytes(n, k, kind, minima)
         if self.owner is not None:
-            raise ValueError("a packed matrix does not change")
-        if kind == TK_INT8 and k > TK_INT8_MOST_K:
-            raise ValueError(f"int8 weights have at most {TK_INT8_MOST_K} inputs, not {k}")
+            raise ValueError("this matrix is packed already, and cannot change; make a new PackedLinear instead")
+        if kind == TK_INT8:
+            check_int8(k)
         if not size:
             raise MemoryError()
         if memory is None:
@@ -125,18 +142,22 @@ cdef class PackedLinear:
         cdef size_t n = 0, k, first = 0, rows, groups
         cdef PackedLinear made = cls.__new__(cls)
         if number < TK_INT4:
-            raise ValueError(f"the weights of {kind} are not in groups")
+            raise ValueError(f"kind is {kind!r}; it must be one with groups, {' or '.join(KINDS[TK_INT4:])}")
         listed = [(each.view("u1"), s.view("u2"), None if m is None else m.view("u2")) for each, s, m in parts]
         groups = listed[0][0].shape[1]
         k = groups * 32
         for each, s, m in listed:
             n += each.shape[0]
             if each.shape[1:] != (groups, 16 if number == TK_INT4 else 32) or s.shape != each.shape[:2]:
-                raise ValueError(f"numbers of shape {each.shape} and scales of shape {s.shape} do not fit")
-            if (m is None) != (listed[0][2] is None) or (m is not None and m.shape != s.shape):
-                raise ValueError("minima do not fit")
-        if bias is not None and <size_t> bias.shape[0] != n:
-            raise ValueError("bias does not fit")
+                raise ValueError(
+                    f"q has shape {each.shape} and scales {s.shape}; they must be (n, {groups}, "
+                    f"{16 if number == TK_INT4 else 32}) and (n, {groups})"
+                )
+            if (m is None) != (listed[0][2] is None):
+                raise ValueError("some parts have minima and some None; all must have minima, or none")
+            if m is not None and m.shape != s.shape:
+                raise ValueError(f"minima has shape {m.shape}; it must have the same as scales, {s.shape}")
+        check_bias(bias, n)
         made.begin(n, k, number, listed[0][2] is not None, memory)
         for each, s, m in listed:
             q, scales = each, s
@@ -144,7 +165,7 @@ cdef class PackedLinear:
             if not rows or not groups:
                 continue
             if q.strides[2] != 1:
-                raise ValueError("the last axis of q is not contiguous")
+                raise ValueError(f"the last axis of q has a stride of {q.strides[2]} bytes; it must be contiguous")
             blocks = tk_blocks(&q[0, 0, 0], <const uint8_t *> &scales[0, 0], NULL, q.strides[0], q.strides[1],
                                scales.strides[0], scales.strides[1], 0, 0)
             if m is not None:
@@ -154,7 +175,7 @@ cdef class PackedLinear:
             with nogil:
                 status = tk_linear_put_blocks(&made.linear, &blocks, first, rows)
             if status:
-                raise ValueError("a scale or a minimum is not finite")
+                raise ValueError("a scale or a minimum is infinite or NaN; all must be finite float16 numbers")
             first += rows
         made.put_bias(bias)
         return made
@@ -171,13 +192,15 @@ cdef class PackedLinear:
         cdef int number = KINDS.index(kind)
         cdef size_t size = tk_linear_bytes(n, k, number, minima)
         if not size or size != <size_t> image.shape[0]:
-            raise ValueError(f"{image.shape[0]} bytes are given for a matrix of {size}")
+            raise ValueError(
+                f"image has {image.shape[0]} bytes; a matrix {(n, k)} of kind {kind!r} must have {size}"
+            )
         if <size_t> &image[0] % 64:
             made.begin(n, k, number, minima, None)
             memcpy(made.linear.weights, &image[0], size)
-        elif number == TK_INT8 and k > TK_INT8_MOST_K:
-            raise ValueError(f"int8 weights have at most {TK_INT8_MOST_K} inputs, not {k}")
         else:
+            if number == TK_INT8:
+                check_int8(k)
             tk_linear_over(&made.linear, <void *> &image[0], n, k, number, minima)
             made.owner = image
         return made
@@ -204,11 +227,13 @@ cdef class PackedLinear:
     def read(self, const int64_t[::1] rows not None, float[:, ::1] out not None):
         """Write rows of W as they are stored to out (rows, k), for weights in groups."""
         cdef Py_ssize_t i
-        if self.packed.kind < TK_INT4 or out.shape[0] != rows.shape[0] or <size_t> out.shape[1] != self.packed.k:
-            raise ValueError("rows, out and the weights do not fit")
+        if self.packed.kind < TK_INT4:
+            raise ValueError(f"the weights are {self.kind}; only {' and '.join(KINDS[TK_INT4:])} can be read by rows")
+        if out.shape[0] != rows.shape[0] or <size_t> out.shape[1] != self.packed.k:
+            raise ValueError(f"out has shape {shape_tuple(out.shape, 2)}; it must be {(rows.shape[0], self.packed.k)}")
         for i in range(rows.shape[0]):
             if not 0 <= rows[i] < <int64_t> self.packed.n:
-                raise IndexError(f"row {rows[i]} of {self.packed.n}")
+                raise IndexError(f"rows[{i}] is {rows[i]}; it must be from 0 to {<int64_t> self.packed.n - 1}")
         if self.packed.k:
             with nogil:
                 for i in range(rows.shape[0]):
@@ -219,15 +244,16 @@ cdef class PackedLinear:
         """Write activation(x Wᵀ + bias) + residual to y (m, n), for x (m, k); `wide` is as in rounds_bfloat16."""
         cdef tk_product p
         cdef int status, chosen = ISA if isa is None else tk_isa_of_floats(isa_number(isa))
-        if activation not in FUSED:
-            raise ValueError(f"activation is one of {', '.join(FUSED)}, not {activation!r}")
+        p.activation = fused(activation)
         if <size_t> x.shape[1] != self.packed.k or <size_t> y.shape[1] != self.packed.n or x.shape[0] != y.shape[0]:
-            raise ValueError("x, y and the weights do not fit")
+            raise ValueError(
+                f"x has shape {shape_tuple(x.shape, 2)}, y {shape_tuple(y.shape, 2)} and the weights {self.shape}; "
+                f"they must be (m, k), (m, n) and (n, k)"
+            )
         contiguous(x.shape[1], x.strides[1], x.strides[0], "x")
         contiguous(y.shape[1], y.strides[1], y.strides[0], "y")
         p.l, p.m = self.packed, x.shape[0]
         p.wide = 0 if wide is None else 1 if wide else -1
-        p.activation = ACTIVATIONS.index(activation)
         p.residual = NULL
         p.residual_step = 0
         if not (p.m and self.packed.n):
@@ -237,7 +263,10 @@ cdef class PackedLinear:
         p.x_step, p.y_step = x.strides[0] // <Py_ssize_t> sizeof(float), y.strides[0] // <Py_ssize_t> sizeof(float)
         if residual is not None:
             if residual.shape[0] != y.shape[0] or residual.shape[1] != y.shape[1]:
-                raise ValueError("residual does not fit")
+                raise ValueError(
+                    f"residual has shape {shape_tuple(residual.shape, 2)}; it must have the same as y, "
+                    f"{shape_tuple(y.shape, 2)}"
+                )
             contiguous(residual.shape[1], residual.strides[1], residual.strides[0], "residual")
             p.residual, p.residual_step = &residual[0, 0], residual.strides[0] // <Py_ssize_t> sizeof(float)
         with nogil:

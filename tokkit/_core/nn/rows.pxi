@@ -48,7 +48,7 @@ cdef extern from "nn/rows.h" nogil:
 cdef int begin(tk_row_work *w, Rows x, float[:, :] y, Py_ssize_t rows) except -1:
     memset(w, 0, sizeof(tk_row_work))
     if x.shape[1] != y.shape[1] or y.shape[0] != rows:
-        raise ValueError("x and y do not fit")
+        raise ValueError(f"y has shape {shape_tuple(y.shape, 2)}; it must be {(rows, x.shape[1])}")
     w.n, w.m = rows, y.shape[1]
     if not (w.n and w.m):
         return 0
@@ -61,8 +61,16 @@ cdef const float *columns(Columns c, tk_row_work *w, object name) except? NULL:
     if c is None:
         return NULL
     if <size_t> c.shape[0] != w.m:
-        raise ValueError(f"{name} does not fit")
+        raise ValueError(f"{name} has {c.shape[0]} entries; it must have one for each of {w.m} columns")
     return &c[0]
+
+
+cdef int same_shape(Rows a, Rows x, object name) except -1:
+    if a.shape[0] != x.shape[0] or a.shape[1] != x.shape[1]:
+        raise ValueError(
+            f"{name} has shape {shape_tuple(a.shape, 2)}; it must have the same as x, {shape_tuple(x.shape, 2)}"
+        )
+    return 0
 
 
 cdef int run(tk_row_work *w, int what, int threads, object isa) except -1:
@@ -87,12 +95,10 @@ def norm(Rows x, float[:, :] y, Columns weight=None, Columns bias=None, *, float
         return
     w.weight, w.bias, w.eps = columns(weight, &w, "weight"), columns(bias, &w, "bias"), eps
     if residual is not None:
-        if residual.shape[0] != x.shape[0] or residual.shape[1] != x.shape[1]:
-            raise ValueError("residual does not fit")
+        same_shape(residual, x, "residual")
         w.other, w.other_step = &residual[0, 0], step(residual, w.m, "residual")
         if total is not None:
-            if total.shape[0] != x.shape[0] or total.shape[1] != x.shape[1]:
-                raise ValueError("total does not fit")
+            same_shape(total, x, "total")
             w.sum, w.sum_step = &total[0, 0], step(total, w.m, "total")
     run(&w, TK_LAYER_NORM if centred else TK_RMS_NORM, threads, isa)
 
@@ -109,8 +115,7 @@ def gate(Rows x, Rows other, float[:, :] y, activation, *, int threads=1, isa=No
     """Write activation(x) * other to y (n, m), which may be either: with "silu", the middle of SwiGLU."""
     cdef tk_row_work w
     if begin(&w, x, y, x.shape[0]):
-        if other.shape[0] != x.shape[0] or other.shape[1] != x.shape[1]:
-            raise ValueError("other does not fit")
+        same_shape(other, x, "other")
         w.other, w.other_step, w.kind = &other[0, 0], step(other, w.m, "other"), ACTIVATIONS.index(activation)
         run(&w, TK_GATE, threads, isa)
 
@@ -121,7 +126,7 @@ def gather(Rows table, const int64_t[::1] ids, float[:, :] y, Columns bias=None,
     cdef Py_ssize_t i
     for i in range(ids.shape[0]):
         if ids[i] < 0 or ids[i] >= table.shape[0]:
-            raise IndexError(f"id {ids[i]} (number {i}) is outside a table of {table.shape[0]} rows")
+            raise IndexError(f"ids[{i}] is {ids[i]}; it must be from 0 to {table.shape[0] - 1}, a row of the table")
     if begin(&w, table, y, ids.shape[0]):
         w.bias, w.ids = columns(bias, &w, "bias"), &ids[0]
         run(&w, TK_GATHER, threads, isa)
@@ -130,7 +135,10 @@ def gather(Rows table, const int64_t[::1] ids, float[:, :] y, Columns bias=None,
 cdef tk_row_steps steps(const float[:, :, :, :] a, object name) except *:
     cdef tk_row_steps by
     if (a.shape[3] > 1 and a.strides[3] != SIZE) or a.strides[0] % SIZE or a.strides[1] % SIZE or a.strides[2] % SIZE:
-        raise ValueError(f"the rows of {name} are not contiguous")
+        raise ValueError(
+            f"{name} has strides {shape_tuple(a.strides, 4)} in bytes; the last axis must be contiguous, and all must "
+            f"be multiples of {SIZE}"
+        )
     by.batch, by.head, by.row = a.strides[0] // SIZE, a.strides[1] // SIZE, a.strides[2] // SIZE
     return by
 
@@ -146,11 +154,18 @@ def rotate(const float[:, :, :, :] x, float[:, :, :, :] y, const float[:, :, :, 
     memset(&w, 0, sizeof(tk_row_work))
     for i in range(4):
         if x.shape[i] != y.shape[i] or cosines.shape[i] != sines.shape[i] or (i < 3 and cosines.shape[i] != x.shape[i]):
-            raise ValueError("x, y and the angles do not fit")
+            raise ValueError(
+                f"x has shape {shape_tuple(x.shape, 4)}, y {shape_tuple(y.shape, 4)}, cosines "
+                f"{shape_tuple(cosines.shape, 4)} and sines {shape_tuple(sines.shape, 4)}; they must be (B, H, T, D) "
+                f"for x and y, and (B, H, T, half) for both others"
+            )
         if cosines.strides[i] != sines.strides[i]:
-            raise ValueError("cosines and sines do not lie alike")
+            raise ValueError(
+                f"cosines has strides {shape_tuple(cosines.strides, 4)} and sines {shape_tuple(sines.strides, 4)}; "
+                f"they must be the same"
+            )
     if 2 * cosines.shape[3] > x.shape[3]:
-        raise ValueError("more angles than pairs of columns")
+        raise ValueError(f"there are {cosines.shape[3]} angles for {x.shape[3]} columns; each needs two columns")
     w.heads, w.rows, w.half = x.shape[1], x.shape[2], cosines.shape[3]
     w.n, w.m = x.shape[0] * x.shape[1] * x.shape[2], x.shape[3]
     if not (w.n and w.m):

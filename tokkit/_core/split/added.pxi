@@ -36,7 +36,7 @@ cdef class AddedMatcher:
         with nogil:
             status = tk_added_init(&self.tokens, data, &ends[0], &flags[0], n, by)
         if status == TK_TOO_LARGE:
-            raise OverflowError("the added tokens have 256 MiB of text or more, which cannot be searched for")
+            raise OverflowError("the added tokens have 256 MiB of text or more in total; they must have less")
         if status != 0:
             raise MemoryError("not enough memory for the added tokens")
 
@@ -50,7 +50,9 @@ cdef class AddedMatcher:
         if allowed is None:
             return NULL
         if len(allowed) != <Py_ssize_t> self.tokens.n_tokens:
-            raise ValueError(f"{len(allowed)} tokens are allowed or not, but there are {self.tokens.n_tokens}")
+            raise ValueError(
+                f"allowed has {len(allowed)} bytes; it must have one for each of {self.tokens.n_tokens} added tokens"
+            )
         return <const uint8_t *> <const char *> allowed
 
     def cut(self, AlignedText text not None, bytes allowed=None):

@@ -24,12 +24,22 @@ cdef class SplitPattern:
         next, action = np.asarray(next, dtype=np.uint32), np.asarray(action, dtype=np.uint8)
         index, blocks = np.asarray(index, dtype=np.uint16), np.asarray(blocks, dtype=np.uint8)
         if next.ndim != 2 or next.shape != action.shape or not 2 <= next.shape[1] <= 256 or next.size >= 1 << 31:
-            raise ValueError(f"tables have shapes {next.shape} and {action.shape}; both must be (rows, 2 to 256)")
+            raise ValueError(
+                f"next has shape {next.shape} and action {action.shape}; both must be (rows, classes), the same, with "
+                f"2 to 256 classes and fewer than 2**31 entries"
+            )
         rows, classes = next.shape
         if index.shape != (TK_DFA_CODE_BLOCKS,) or blocks.ndim != 2 or blocks.shape[1] != 64 or blocks.size == 0:
-            raise ValueError(f"classes have shapes {index.shape} and {blocks.shape}; (17408,) and (n, 64) are right")
+            raise ValueError(
+                f"index has shape {index.shape} and blocks {blocks.shape}; they must be ({TK_DFA_CODE_BLOCKS},) and "
+                f"(n, 64), not empty"
+            )
         if max(start, gap) >= rows or next.max() >= rows or index.max() >= len(blocks) or blocks.max() >= classes - 1:
-            raise ValueError("a row, block or class lies beyond its table")
+            raise ValueError(
+                f"a row, block or class is out of range: start is {start}, gap {gap}, and the maxima of next, index "
+                f"and blocks {next.max()}, {index.max()} and {blocks.max()}; there are {rows} rows, {len(blocks)} "
+                f"blocks and {classes} classes"
+            )
         ascii = blocks[index[:2]].tobytes()
         cells = (next * np.uint32(classes)).tobytes()
         self.owners = cells, action.tobytes(), index.tobytes(), blocks.tobytes()
@@ -86,5 +96,7 @@ cdef tk_split split_of(object split) except *:
     elif isinstance(split, int) and 0 <= split < TK_SCAN_FAMILIES:
         made.family = split
     else:
-        raise ValueError(f"no scanner has the number {split!r}; they are numbered 0 to {TK_SCAN_FAMILIES - 1}")
+        raise ValueError(
+            f"split is {split!r}; it must be a SplitPattern or the number of a scanner, 0 to {TK_SCAN_FAMILIES - 1}"
+        )
     return made

@@ -11,7 +11,7 @@ cdef class SpecialMatcher:
         cdef bytes token
         for token, id_ in tokens.items():
             if not token:
-                raise ValueError("a special token is empty")
+                raise ValueError(f"the special token of id {id_} is empty; it must have at least 1 byte")
             if tk_special_add(&self.special, <const uint8_t *> <const char *> token, len(token), id_) != 0:
                 raise MemoryError
 

@@ -18,7 +18,7 @@ cdef class Charsmap:
         try:
             data[4 + 4 * self.map.n_units:].decode("utf-8")
         except UnicodeDecodeError:
-            raise ValueError("its strings are not UTF-8") from None
+            raise ValueError("its strings are not valid UTF-8") from None
         self.data = data
 
     def __dealloc__(self):

@@ -31,7 +31,7 @@ def documents(bytes data not None, bytes ends=None):
         return [data]
     for i in range(len(ends) // sizeof(int64_t)):
         if not last <= given[i] <= len(data):
-            raise ValueError("ends must rise, and be in the text")
+            raise ValueError(f"end {i} is {given[i]}; it must be from {last}, the end before it, to {len(data)}")
         found.append(PyBytes_FromStringAndSize(p + last, given[i] - last))
         last = given[i]
     return found

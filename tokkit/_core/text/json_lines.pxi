@@ -45,7 +45,10 @@ def json_texts(bytes data not None, size_t at, bytes field not None, isa=None, *
     cdef PyObject *made = NULL  # its memory is not written before it is shortened to the size of the texts
     cdef int status = TK_OK
     if not at <= n <= <size_t> len(data) or (stop is not None and n and p[n - 1] != 10):
-        raise ValueError(f"at is {at} and stop {stop}; the data has {len(data)} bytes, and stop is after a line break")
+        raise ValueError(
+            f"at is {at} and stop {stop}; at must not be after stop, and stop be None or right after a line break in "
+            f"the {len(data)} bytes of data"
+        )
     memset(&t, 0, sizeof(t))
     t.by = tk_byte_kernels_of(isa_number(isa))
     t.field, t.n_field = <const uint8_t *> PyBytes_AS_STRING(field), len(field)

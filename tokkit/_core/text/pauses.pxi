@@ -40,12 +40,17 @@ cdef class Pauses:
         self.utf8, self.spans, self.at = utf8, spans, at
         self.n = self.spans.shape[0]
         if not 0 <= at < TK_AT_KINDS or self.spans.shape[1] != 2:
-            raise ValueError(f"at is {at}, and the spans have shape ({self.n}, {self.spans.shape[1]})")
+            raise ValueError(
+                f"at is {at} and spans has shape ({self.n}, {self.spans.shape[1]}); at must be from 0 to "
+                f"{TK_AT_KINDS - 1}, and spans (n, 2)"
+            )
         if tk_utf8_invalid(text, n) != n:
-            raise ValueError("the bytes are not UTF-8")
+            raise ValueError(f"utf8 is not valid UTF-8 at offset {tk_utf8_invalid(text, n)}")
         for i in range(self.n):
             if not before <= self.spans[i, 0] <= <int64_t> n:
-                raise ValueError(f"token {i} begins at {self.spans[i, 0]}, after {before} in {n} bytes")
+                raise ValueError(
+                    f"token {i} begins at {self.spans[i, 0]}; it must be from {before}, the start before it, to {n}"
+                )
             before = self.spans[i, 0]
         open_fence.character, open_fence.length = fence
         ranks = np.zeros(self.n + 1, dtype=np.uint8)
@@ -68,7 +73,9 @@ cdef class Pauses:
         """
         cdef Py_ssize_t upper, cut, earlier
         if not 0 <= first < self.n or room < 1:
-            raise ValueError(f"no chunk of {room} tokens begins at {first} of {self.n}")
+            raise ValueError(
+                f"first is {first} and room {room}; first must be from 0 to {self.n - 1}, and room at least 1"
+            )
         cut = upper = min(first + room, self.n)
         if upper < self.n:
             cut = self.best(max(first + 1, upper - searched), upper)
@@ -132,6 +139,6 @@ cdef class Pauses:
         With `indented`, it has all white space before its first character from the start of the line on.
         """
         if not start <= end <= <size_t> len(self.utf8):
-            raise ValueError(f"({start}, {end}) is not a part of {len(self.utf8)} bytes")
+            raise ValueError(f"the span is ({start}, {end}); it must be within 0 and {len(self.utf8)}")
         tk_trim(<const uint8_t *> <const char *> self.utf8, &start, &end, indented)
         return start, end

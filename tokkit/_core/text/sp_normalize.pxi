@@ -17,9 +17,9 @@ cdef object check_normalized(int status):
     if status == TK_NO_MEMORY:
         raise MemoryError("not enough memory to normalize")
     if status == TK_TOO_LARGE:
-        raise OverflowError("a text of 4 GiB or more cannot be aligned with what it becomes")
+        raise OverflowError("the text has 4 GiB or more; to be aligned with its normalized text it must have less")
     if status == TK_GROWN:
-        raise Grown("the normalizer makes too much of a text")
+        raise Grown("the normalizer makes the text too large, over 32 times its size")
     return None
 
 
@@ -42,15 +42,15 @@ cdef class Normalizer:
         cdef const char *reason = NULL
         cdef list tokens = symbols or []
         if one_byte_space and not escape:
-            raise ValueError("one_byte_space is a way to escape spaces, and they are not escaped")
+            raise ValueError("one_byte_space is True and escape False; one_byte_space needs escape")
         options.add_prefix, options.remove_extra, options.escape = add_prefix, remove_extra, escape
         options.suffix, options.one_byte_space = suffix, one_byte_space
         self.most = GROWN_BYTES
         cdef bytes blob = b"".join(tokens)
         cdef int64_t[::1] ends = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
-        cdef uint8_t[::1] foreign = np.zeros(len(tokens) + 1, dtype=np.uint8)
+        cdef uint8_t[::1] excluded = np.zeros(len(tokens) + 1, dtype=np.uint8)
         own.blob = <const uint8_t *> <const char *> blob
-        own.offsets, own.foreign, own.n_ids = &ends[0], &foreign[0], len(tokens)
+        own.offsets, own.excluded, own.n_ids = &ends[0], &excluded[0], len(tokens)
         self.arguments = charsmap, tokens, add_prefix, remove_extra, escape, suffix, one_byte_space
         cdef const uint8_t *p = <const uint8_t *> <const char *> charsmap
         cdef size_t n = len(charsmap)
@@ -111,4 +111,4 @@ cdef object check_strings(bytes strings):
     try:
         strings.decode("utf-8")
     except UnicodeDecodeError:
-        raise ValueError("its strings are not UTF-8") from None
+        raise ValueError("its strings are not valid UTF-8") from None

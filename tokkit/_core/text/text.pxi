@@ -61,18 +61,23 @@ cdef object view_text(object text, TextView *view):
         return text
     if not isinstance(text, bytes):
         if not isinstance(text, (bytearray, memoryview)):
-            raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+            raise TypeError(f"text is {type(text).__name__}; it must be str or bytes")
         text = bytes(text)
     cdef const uint8_t *p = <const uint8_t *> <const char *> (<bytes> text)
     cdef size_t n = len(<bytes> text), bad = tk_utf8_invalid(p, n)
     if bad != n:
         raise ValueError(
-            f"the bytes are not UTF-8 at offset {bad} (0x{p[bad]:02x}): give a str, or decode them with errors="
+            f"the bytes are not valid UTF-8 at offset {bad} (0x{p[bad]:02x}): pass a str, or decode them with errors="
         )
     view.data = p
     view.length = n
     view.width = 0
     return text
+
+
+cdef tuple shape_tuple(const Py_ssize_t *shape, int n):
+    # The shape or strides of a typed memoryview of n dimensions, for the messages of errors.
+    return tuple([shape[i] for i in range(n)])
 
 
 def to_utf8(text, isa=None) -> bytes:
@@ -114,7 +119,7 @@ def scan(text, int family, isa=None):
     cdef size_t ends[256]
     cdef tk_split split
     if not 0 <= family < TK_SCAN_FAMILIES:
-        raise ValueError(f"scanners are numbered 0 to {TK_SCAN_FAMILIES - 1}; {family} was given")
+        raise ValueError(f"scanner number is {family}; it must be from 0 to {TK_SCAN_FAMILIES - 1}")
     split.family, split.cuts, split.dfa, split.memo = family, NULL, NULL, NULL
     result = np.empty(n, dtype=np.int64)
     cdef int64_t[::1] out = result
@@ -130,14 +135,14 @@ def scan(text, int family, isa=None):
 def category(int code_point) -> int:
     """Return the category number of a code point (data/make_unicode_tables.py lists them)."""
     if not 0 <= code_point < 0x110000:
-        raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
+        raise ValueError(f"code_point is {code_point:#x}; it must be from 0 to 0x10ffff")
     return tk_category(code_point)
 
 
 def is_han(int code_point) -> bool:
     """Return whether the script of a code point is Han."""
     if not 0 <= code_point < 0x110000:
-        raise ValueError(f"a code point lies below 0x110000; {code_point:#x} was given")
+        raise ValueError(f"code_point is {code_point:#x}; it must be from 0 to 0x10ffff")
     return bool(tk_is_han(code_point))
 
 

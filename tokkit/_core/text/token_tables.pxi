@@ -26,7 +26,7 @@ cdef class TokenIndex:
         own.blob = <const uint8_t *> PyBytes_AS_STRING(blob)
         own.offsets = &offsets[0]
         own.n_ids = offsets.shape[0] - 1
-        own.foreign = NULL
+        own.excluded = NULL
         with nogil:
             status = tk_token_index_build(&self.index, &own, &twice)
         if status != TK_OK:
@@ -71,7 +71,7 @@ def gather(bytes blob not None, const int64_t[::1] offsets, const int64_t[::1] n
     cdef int64_t[::1] ends = ends_array
     for k in range(n):
         if not 0 <= numbers[k] < most:
-            raise IndexError(numbers[k])
+            raise IndexError(f"numbers[{k}] is {numbers[k]}; it must be from 0 to {most - 1}, a token of the table")
         n_bytes += offsets[numbers[k] + 1] - offsets[numbers[k]]
         ends[k + 1] = n_bytes
     cdef bytes joined = PyBytes_FromStringAndSize(NULL, n_bytes)

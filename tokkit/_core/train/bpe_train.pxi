@@ -57,7 +57,7 @@ cdef class BPETrainer(Training):
         cdef const char *p
         cdef int status
         if max_length < 2:
-            raise ValueError("max_length is out of range")
+            raise ValueError(f"max_length is {max_length}; it must be at least 2")
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.max_length = vocab_size, min_frequency, max_length
         limits.n_prefix = 0

@@ -70,9 +70,9 @@ cdef class ClassicTrainer:
         self.n_words = ends.shape[0]
         self.n_symbols = lengths.shape[0]
         if self.n_words >= 0xFFFFFFFF or n >= 0xFFFFFFFF:
-            raise OverflowError("more than 2^32 words or characters")
+            raise OverflowError(f"there are {self.n_words} words of {n} symbols; both must be below 2**32 - 1")
         if counts.shape[0] != ends.shape[0] or (self.n_words and ends[self.n_words - 1] != <int64_t> n):
-            raise ValueError("words, ends and counts do not fit together")
+            raise ValueError(f"{counts.shape[0]} counts, {ends.shape[0]} ends: numbers must be equal, the last end {n}")
         self.symbols = <int32_t *> calloc(n + 1, sizeof(int32_t))
         self.starts = <size_t *> calloc(self.n_words + 1, sizeof(size_t))
         self.sizes = <uint32_t *> calloc(self.n_words + 1, sizeof(uint32_t))
@@ -87,11 +87,11 @@ cdef class ClassicTrainer:
             self.lengths[i] = lengths[i]
         for i in range(n):
             if not 0 <= symbols[i] < <int64_t> self.n_symbols:
-                raise ValueError("a symbol has no length")
+                raise ValueError(f"a symbol is {symbols[i]}; it must be from 0 to {<int64_t> self.n_symbols - 1}")
             self.symbols[i] = symbols[i]
         for i in range(self.n_words):
             if ends[i] < <int64_t> self.starts[i] or ends[i] > <int64_t> n:
-                raise ValueError("the ends of words must rise")
+                raise ValueError(f"the end of word {i} is {ends[i]}; ends must not decrease, and be at most {n}")
             self.starts[i + 1] = ends[i]
             self.sizes[i] = <uint32_t> (self.starts[i + 1] - self.starts[i])
             self.counts[i] = counts[i]
@@ -328,7 +328,7 @@ cdef class ClassicTrainer:
         cdef size_t i, n
         cdef int status = TK_OK
         if left >= self.n_symbols or right >= self.n_symbols or result > self.n_symbols:
-            raise ValueError("a pair is of symbols that there are")
+            raise ValueError(f"left, right or result is out of range; there are {self.n_symbols} symbols")
         if result == self.n_symbols:
             if tk_reserve(&self.lengths, &self.lengths_capacity, self.n_symbols + 1, sizeof(uint32_t)) != TK_OK:
                 raise MemoryError

@@ -100,11 +100,11 @@ cdef class CountMerge:
         self.blocks = [None] * n
         check(tk_count_merge_begin(&self.merge, n, minimum))
         if divisor < 1:
-            raise ValueError("divisor must be at least 1")
+            raise ValueError(f"divisor is {divisor}; it must be at least 1")
         self.merge.divisor = divisor
         for number, factor in enumerate(factors or ()):
             if number >= n or factor < 1:
-                raise ValueError("factors must be at least 1, one for each run")
+                raise ValueError(f"factor {number} is {factor}; there must be one for each of {n} runs, at least 1")
             self.merge.cursors[number].factor = factor
         self.which = n
 
@@ -171,6 +171,6 @@ def count_block(WordCounts counts not None, bytes block not None, bint text, uin
         tk_count_cursor_free(&cursor)
     counts.release()
     if status == TK_BAD_INPUT:
-        raise ValueError("the block is malformed")
+        raise ValueError("the block is malformed: cut short, a number out of range, or a word of invalid UTF-8")
     check(status)
     return total

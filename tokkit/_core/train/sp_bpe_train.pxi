@@ -41,7 +41,7 @@ cdef class SentencePieceBPETrainer(Training):
         cdef const char *mapped = NULL
         cdef Spelling spelling = Spelling([(c, id_, id_) for id_, c in enumerate(alphabet)], b"")
         if len(set(alphabet)) != len(alphabet):
-            raise ValueError("a character of the alphabet is given twice")
+            raise ValueError("alphabet has a character twice; all must be different")
         self.rules, self.folder = rules, folder
         if folder is not None:
             mapped = folder

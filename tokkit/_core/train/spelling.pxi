@@ -32,20 +32,26 @@ def check_tokens(list tokens not None, Spelling spelling, size_t vocab_size):
     """Raise ValueError unless tokens and spelling fit each other: training does not check this."""
     for token, _ in tokens:
         if not isinstance(token, bytes) or not token:
-            raise ValueError("a token is bytes, at least one")
+            raise ValueError(f"a token is {token!r}; it must be bytes, not empty")
     if vocab_size >= <size_t> 1 << 31 or len(tokens) > vocab_size:
-        raise ValueError("vocab_size is out of range")
+        raise ValueError(
+            f"vocab_size is {vocab_size}; it must be from {len(tokens)}, the number of tokens, to 2**31 - 1"
+        )
     if spelling is None:
         if sorted(token for token, _ in tokens[max(0, len(tokens) - 256):]) != [bytes([b]) for b in range(256)]:
-            raise ValueError("the last 256 tokens must be the single bytes")
+            raise ValueError("the last 256 tokens are not the 256 single bytes; without a spelling they must be")
         return
     if spelling.n_ids > <size_t> len(tokens):
-        raise ValueError("a character has an id that is no token's")
+        raise ValueError(
+            f"a character has id {spelling.n_ids - 1}; it must be below the number of tokens, {len(tokens)}"
+        )
     cdef size_t c
     for c in range(<size_t> TK_CODE_POINTS):
         if spelling.ids[c] and tokens[spelling.ids[c] - 1] != (chr(c).encode(), 1):
-            raise ValueError("a character that begins a word is a token of its own, of one symbol")
+            raise ValueError(f"the token of {chr(c)!r} at the start of a word must be this character, of 1 symbol")
         if spelling.ids[TK_CODE_POINTS + c] and (
             tokens[spelling.ids[TK_CODE_POINTS + c] - 1] != (spelling.prefix + chr(c).encode(), 1)
         ):
-            raise ValueError("a character that does not begin a word is a token with the prefix, of one symbol")
+            raise ValueError(
+                f"the token of {chr(c)!r} inside a word must be the prefix and this character, of 1 symbol"
+            )

@@ -23,7 +23,7 @@ cdef int read_arrays(object read, const tk_state_array *arrays, size_t n, size_t
     for i in range(n):
         total[0] += arrays[i].n
         if total[0] > size:
-            raise ValueError("the arrays are too large")
+            raise ValueError(f"its arrays have {total[0]} bytes or more, and the file {size}")
         if arrays[i].n:
             read(memoryview(<uint8_t[:arrays[i].n]> <uint8_t *> arrays[i].data))
     return 0
@@ -36,11 +36,13 @@ cdef bytearray read_sizes(object read, size_t n, size_t size):
     read(sizes)
     for i in range(n):
         if (<uint64_t *> <char *> sizes)[i] > size:
-            raise ValueError("the sizes are too large")
+            raise ValueError(
+                f"array {i} has {(<uint64_t *> <char *> sizes)[i]} items, more than the {size} bytes of it"
+            )
     return sizes
 
 
 cdef int checked(int status) except -1:
     if status == TK_BAD_INPUT:
-        raise ValueError("the arrays do not fit together")
+        raise ValueError("its arrays have inconsistent sizes, or numbers out of range")
     return check(status)

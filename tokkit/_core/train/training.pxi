@@ -17,9 +17,9 @@ cdef int check(int status) except -1:
     if status == TK_OK:
         return 0
     if status == TK_TOO_LARGE:
-        raise OverflowError("more than 2**32 distinct words, or bytes of distinct words")
+        raise OverflowError("the distinct words are more than 2**32, or have more than 2**32 bytes, the maximum")
     if status == TK_NO_DISK:
-        raise OSError(ENOSPC, "no room to map words and positions in the folder for temporary files")
+        raise OSError(ENOSPC, "the folder for temporary files has too little space for the words and positions")
     raise MemoryError()
 
 
@@ -32,7 +32,7 @@ cdef class Training:
     cdef int claim(self) except -1:
         with cython.critical_section(self):
             if self.busy:
-                raise RuntimeError("this training is in use by another thread")
+                raise RuntimeError("this training is in use by another thread; use it in one thread at a time")
             self.busy = True
         return 0
 

@@ -68,9 +68,11 @@ cdef class UnigramTrainer:
         if units is None:
             return
         if rules is None:
-            raise ValueError("units are cut by rules")
+            raise ValueError("units are given and rules is None; give the PieceRules that cut the units")
         if not 0 < rules.kinds.rules.max_length <= <uint32_t> TK_LONGEST_PIECE:
-            raise ValueError("max_length is out of range")
+            raise ValueError(
+                f"max_length of rules is {rules.kinds.rules.max_length}; it must be from 1 to {TK_LONGEST_PIECE}"
+            )
         units.claim_open()
         with nogil:
             units.seal()
@@ -132,7 +134,7 @@ cdef class UnigramTrainer:
         found = []
         for i in range(self.t.n_pieces) if numbers is None else numbers:
             if i >= self.t.n_pieces:
-                raise IndexError("there is no such piece")
+                raise IndexError(f"number {i} is out of range; there are {self.t.n_pieces} pieces")
             found.append("".join([
                 chr(self.t.codes[self.t.text.symbols[self.t.at[i] + k] - 1]) for k in range(self.t.widths[i])
             ]))
@@ -142,10 +144,12 @@ cdef class UnigramTrainer:
         """Set the probability of each piece, which must be positive."""
         cdef size_t i
         if <size_t> len(probabilities) != self.t.n_pieces:
-            raise ValueError("there must be a probability for each piece")
+            raise ValueError(
+                f"there are {len(probabilities)} probabilities; there must be one for each of {self.t.n_pieces} pieces"
+            )
         for i in range(self.t.n_pieces):
             if not 0 < probabilities[i] <= 1:
-                raise ValueError("a probability must be greater than 0, and 1 at most")
+                raise ValueError(f"probability {i} is {probabilities[i]}; it must be above 0, and at most 1")
         with nogil:
             tk_unigram_trainer_set(&self.t, &probabilities[0])
 
@@ -153,7 +157,7 @@ cdef class UnigramTrainer:
         """Remove the pieces for which `kept` is 0."""
         cdef int status
         if <size_t> len(kept) != self.t.n_pieces:
-            raise ValueError("there must be a value for each piece")
+            raise ValueError(f"kept has {len(kept)} entries; it must have one for each of {self.t.n_pieces} pieces")
         with nogil:
             status = tk_unigram_trainer_keep(&self.t, &kept[0])
         check(status)
@@ -167,7 +171,10 @@ cdef class UnigramTrainer:
         cdef int status
         memset(&sums, 0, sizeof(sums))
         if <size_t> len(expected) != self.t.n_pieces or not start <= stop <= self.t.n_units:
-            raise ValueError("the range of units or the table is of another size")
+            raise ValueError(
+                f"units {start} to {stop} and {len(expected)} entries in expected are given; there are "
+                f"{self.t.n_units} units, and expected must have one entry for each of {self.t.n_pieces} pieces"
+            )
         with nogil:
             status = tk_unigram_trainer_expect(&self.t, start, stop, &expected[0], &sums)
         check(status)
@@ -179,7 +186,10 @@ cdef class UnigramTrainer:
         cdef int status
         cdef size_t n = self.t.n_pieces
         if <size_t> len(expected) != n or <size_t> len(losses) != n or not start <= stop <= n:
-            raise ValueError("the range of pieces or a table is of another size")
+            raise ValueError(
+                f"pieces {start} to {stop}, {len(expected)} entries in expected and {len(losses)} in losses are given; "
+                f"there are {n} pieces, and each array must have one entry for each"
+            )
         with nogil:
             status = tk_unigram_trainer_losses(&self.t, start, stop, &expected[0], total, token_cost, &losses[0])
         check(status)

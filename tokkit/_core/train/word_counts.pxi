@@ -58,7 +58,7 @@ cdef class WordCounts:
         # Each call locks the table until its end: counting releases the GIL, and creating objects may let others run.
         with cython.critical_section(self):
             if self.busy:
-                raise RuntimeError("these counts are in use by another thread")
+                raise RuntimeError("these counts are in use by another thread; use them in one thread at a time")
             self.busy = True
         return 0
 
@@ -66,7 +66,7 @@ cdef class WordCounts:
         self.claim()
         if self.sealed:
             self.release()
-            raise RuntimeError("these counts have been used for training, and count no more")
+            raise RuntimeError("these counts are frozen or were used for training; count with new WordCounts")
         return 0
 
     cdef void release(self) noexcept:
@@ -121,10 +121,10 @@ cdef class WordCounts:
             documents.ends, documents.n_ends = <const int64_t *> <const char *> ends, len(ends) // sizeof(int64_t)
             for i in range(documents.n_ends):
                 if documents.ends[i] < last:
-                    raise ValueError("ends must not decrease")
+                    raise ValueError(f"end {i} is {documents.ends[i]}; it must be at least the end before it, {last}")
                 last = documents.ends[i]
             if <size_t> last != n:
-                raise ValueError("the last end must be the text's")
+                raise ValueError(f"the last end is {last}; it must be the length of the text, {n}")
         self.claim_open()
         try:
             with nogil:
@@ -145,7 +145,7 @@ cdef class WordCounts:
         """Add `count` occurrences of one word, which must not be empty."""
         cdef int status
         if not word:
-            raise ValueError("a word needs at least one byte")
+            raise ValueError("word is empty; it must have at least 1 byte")
         self.claim_open()
         status = tk_word_counts_add(&self.table, <const uint8_t *> <const char *> word, len(word), count)
         self.release()
@@ -166,7 +166,10 @@ cdef class WordCounts:
             end, times = <const int64_t *> <const char *> ends, <const int64_t *> <const char *> counts
             n = len(ends) // sizeof(int64_t)
             if len(counts) != len(ends) or n == 0 or end[n - 1] < <int64_t> len(text.original):
-                raise ValueError("there must be an end and a count of each word")
+                raise ValueError(
+                    f"there are {n} ends and {len(counts) // sizeof(int64_t)} counts; there must be one of each for "
+                    f"each word, and the last end be the length of the original"
+                )
         self.claim_open()
         with nogil:
             for i in range(a.n_pieces):
@@ -225,7 +228,7 @@ cdef class WordCounts:
         cdef size_t n = len(text)
         cdef bint found = False
         if not n:
-            raise ValueError("the text is empty")
+            raise ValueError("text is empty; it must have at least 1 byte")
         self.claim()
         with nogil:
             if self.table.n_bytes >= n:

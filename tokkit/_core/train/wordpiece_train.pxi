@@ -50,7 +50,7 @@ cdef class WordPieceTrainer(Training):
         cdef const char *p
         cdef int status
         if min_frequency < 1:
-            raise ValueError("min_frequency is out of range")
+            raise ValueError(f"min_frequency is {min_frequency}; it must be at least 1")
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.n_prefix = vocab_size, min_frequency, len(spelling.prefix)
         limits.score = TK_SCORE_GAIN if by_gain else TK_SCORE_PMI

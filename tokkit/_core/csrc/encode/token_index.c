@@ -24,7 +24,7 @@ int tk_token_index_build(tk_token_index *index, const tk_own_tokens *own, size_t
         }
         for (size_t id = first; id < end; id++) {
             size_t n = (size_t)(own->offsets[id + 1] - own->offsets[id]);
-            if (!n || (own->foreign && own->foreign[id])) continue;
+            if (!n || (own->excluded && own->excluded[id])) continue;
             uint64_t hash = hashes[id - first];
             size_t slot = tk_token_index_slot(index, tk_own_bytes(own, id), n, hash);
             if (!index->slots[slot]) index->slots[slot] = hash >> 32 << 32 | (id + 1);

@@ -18,11 +18,11 @@ typedef struct {
     const uint8_t *blob;
     const int64_t *offsets;
     size_t n_ids;
-    const uint8_t *foreign; /* [n_ids] 1 where the token is not the model's */
+    const uint8_t *excluded; /* [n_ids] 1 where the token is not the model's */
 } tk_own_tokens;
 
 TK_INLINE size_t tk_own_length(const tk_own_tokens *own, size_t id) {
-    return own->foreign[id] ? 0 : (size_t)(own->offsets[id + 1] - own->offsets[id]);
+    return own->excluded[id] ? 0 : (size_t)(own->offsets[id + 1] - own->offsets[id]);
 }
 
 TK_INLINE const uint8_t *tk_own_bytes(const tk_own_tokens *own, size_t id) { return own->blob + own->offsets[id]; }

@@ -7,14 +7,14 @@ static const float UNKNOWN_PENALTY = 10.0f;
 static void free_forms(tk_sp_forms *f) {
     free(f->blob);
     free(f->offsets);
-    free(f->foreign);
+    free(f->excluded);
 }
 
-int tk_sp_add_form(tk_sp_forms *f, const uint8_t *p, size_t n, int foreign) {
+int tk_sp_add_form(tk_sp_forms *f, const uint8_t *p, size_t n, int excluded) {
     size_t capacity = f->capacity;
     /* One byte more: where no piece is spelt, the empty ones have a place all the same. */
     if (tk_reserve(&f->blob, &f->blob_capacity, f->n_blob + n + 1, 1) != TK_OK ||
-        tk_reserve(&f->foreign, &f->capacity, f->n + 1, 1) != TK_OK)
+        tk_reserve(&f->excluded, &f->capacity, f->n + 1, 1) != TK_OK)
         return TK_NO_MEMORY;
     if (f->capacity != capacity) {
         int64_t *moved = realloc(f->offsets, (f->capacity + 1) * sizeof *moved);
@@ -24,7 +24,7 @@ int tk_sp_add_form(tk_sp_forms *f, const uint8_t *p, size_t n, int foreign) {
     }
     if (n) memcpy(f->blob + f->n_blob, p, n);
     f->n_blob += n;
-    f->foreign[f->n++] = (uint8_t)foreign;
+    f->excluded[f->n++] = (uint8_t)excluded;
     f->offsets[f->n] = (int64_t)f->n_blob;
     return TK_OK;
 }
@@ -60,16 +60,16 @@ static int add_pieces(tk_sp_forms *f, const tk_sp_source *s) {
     for (size_t id = 0; id < s->n_ids && status == TK_OK; id++) {
         const uint8_t *p = s->blob + s->offsets[id];
         n = form_of(p, (size_t)(s->offsets[id + 1] - s->offsets[id]), s->escape, made);
-        int foreign = n == SIZE_MAX || !n || !takes_part(s, id);
-        status = tk_sp_add_form(f, made, foreign ? 0 : n, foreign);
+        int excluded = n == SIZE_MAX || !n || !takes_part(s, id);
+        status = tk_sp_add_form(f, made, excluded ? 0 : n, excluded);
     }
     free(made);
     return status;
 }
 
-int tk_sp_build_trie(tk_token_trie *trie, const tk_sp_forms *f, const uint8_t *foreign) {
+int tk_sp_build_trie(tk_token_trie *trie, const tk_sp_forms *f, const uint8_t *excluded) {
     int64_t twice;
-    tk_own_tokens own = {f->blob, f->offsets, f->n, foreign};
+    tk_own_tokens own = {f->blob, f->offsets, f->n, excluded};
     return tk_token_trie_build(trie, &own, NULL, 0, SIZE_MAX, &twice);
 }
 
@@ -212,7 +212,7 @@ static int set_cuts(tk_sp *m, const tk_sp_forms *f) {
         const uint8_t *p = f->blob + f->offsets[id];
         size_t n = (size_t)(f->offsets[id + 1] - f->offsets[id]);
         uint32_t left = 0;
-        for (size_t i = 0; i < n && !f->foreign[id];) {
+        for (size_t i = 0; i < n && !f->excluded[id];) {
             unsigned length = tk_sp_length(p[i], n - i);
             uint8_t bytes[4] = {0};
             memcpy(bytes, p + i, length);
@@ -231,22 +231,22 @@ static int set_cuts(tk_sp *m, const tk_sp_forms *f) {
 /* ---- all */
 
 static int build_users(tk_sp *m, const tk_sp_source *s) {
-    uint8_t *foreign = tk_alloc(s->n_ids, 1);
+    uint8_t *excluded = tk_alloc(s->n_ids, 1);
     int64_t twice;
-    if (!foreign) return TK_NO_MEMORY;
-    for (size_t id = 0; id < s->n_ids; id++) foreign[id] = s->kinds[id] != TK_SP_USER;
-    tk_own_tokens own = {s->blob, s->offsets, s->n_ids, foreign};
+    if (!excluded) return TK_NO_MEMORY;
+    for (size_t id = 0; id < s->n_ids; id++) excluded[id] = s->kinds[id] != TK_SP_USER;
+    tk_own_tokens own = {s->blob, s->offsets, s->n_ids, excluded};
     int status = tk_token_trie_build(&m->users, &own, NULL, 0, SIZE_MAX, &twice);
-    free(foreign);
+    free(excluded);
     return status;
 }
 
 static int build_frozen(tk_sp *m, const tk_sp_source *s, const tk_sp_forms *f) {
-    uint8_t *foreign = tk_alloc(f->n, 1);
-    if (!foreign) return TK_NO_MEMORY;
-    for (size_t id = 0; id < f->n; id++) foreign[id] = f->foreign[id] || s->kinds[id] != TK_SP_USER;
-    int status = tk_sp_build_trie(&m->frozen, f, foreign);
-    free(foreign);
+    uint8_t *excluded = tk_alloc(f->n, 1);
+    if (!excluded) return TK_NO_MEMORY;
+    for (size_t id = 0; id < f->n; id++) excluded[id] = f->excluded[id] || s->kinds[id] != TK_SP_USER;
+    int status = tk_sp_build_trie(&m->frozen, f, excluded);
+    free(excluded);
     return status;
 }
 
@@ -266,7 +266,7 @@ int tk_sp_build(tk_sp *m, const tk_sp_source *s, const char **reason) {
     m->whole |= m->model == TK_SP_WORD || m->model == TK_SP_CHAR;
     if (status == TK_OK && m->model != TK_SP_UNIGRAM) status = build_frozen(m, s, &f);
     if (status == TK_OK)
-        status = m->bpe ? tk_sp_build_bpe(m, s, &f) : tk_sp_build_trie(&m->trie, &f, f.foreign);
+        status = m->bpe ? tk_sp_build_bpe(m, s, &f) : tk_sp_build_trie(&m->trie, &f, f.excluded);
     free_forms(&f);
     return status;
 }

@@ -4,7 +4,7 @@
 /* Characters of pieces that are no pieces themselves get numbers after the ids: they merge as well. */
 static int add_characters(tk_sp_forms *f, tk_token_trie *trie) {
     size_t n_pieces = f->n;
-    int status = tk_sp_build_trie(trie, f, f->foreign);
+    int status = tk_sp_build_trie(trie, f, f->excluded);
     for (size_t id = 0; id < n_pieces && status == TK_OK; id++) {
         for (int64_t i = f->offsets[id]; i < f->offsets[id + 1] && status == TK_OK;) {
             uint8_t bytes[4] = {0};
@@ -16,7 +16,7 @@ static int add_characters(tk_sp_forms *f, tk_token_trie *trie) {
     }
     if (f->n == n_pieces || status != TK_OK) return status;
     tk_token_trie_free(trie);
-    return tk_sp_build_trie(trie, f, f->foreign); /* of two with the same bytes the greater counts */
+    return tk_sp_build_trie(trie, f, f->excluded); /* of two with the same bytes the greater counts */
 }
 
 /* The greater the score the less the rank: the bits of floats are in order, with the sign turned. */
@@ -59,7 +59,7 @@ static int build_backward(tk_token_trie *trie, const tk_sp_forms *f) {
     if (!blob) return TK_NO_MEMORY;
     for (size_t id = 0; id < f->n; id++)
         for (int64_t i = f->offsets[id], j = f->offsets[id + 1]; i < f->offsets[id + 1]; i++) blob[i] = f->blob[--j];
-    tk_own_tokens own = {blob, f->offsets, f->n, f->foreign};
+    tk_own_tokens own = {blob, f->offsets, f->n, f->excluded};
     int status = tk_token_trie_build(trie, &own, NULL, 0, SIZE_MAX, &twice);
     free(blob);
     return status;
@@ -96,7 +96,7 @@ static int list_pairs(tk_sp *m, const tk_sp_forms *f, merge_list *pairs) {
     endings right = {0};
     int status = build_backward(&backward, f);
     for (size_t id = 0; id < m->n_ids && status == TK_OK; id++)
-        if (!f->foreign[id])
+        if (!f->excluded[id])
             status = list_halves(m, &backward, f->blob + f->offsets[id], (size_t)(f->offsets[id + 1] - f->offsets[id]),
                                  (uint32_t)id, &right, pairs);
     free(right.list);

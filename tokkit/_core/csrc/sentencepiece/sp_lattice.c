@@ -159,8 +159,8 @@ static int grow_by_chance(const tk_sp_lattice *l, tk_sp_search *s, uint32_t numb
     if (tk_reserve(&s->ways, &s->ways_capacity, from + (end - first), sizeof *s->ways) != TK_OK) return TK_NO_MEMORY;
     for (size_t k = first; k < end; k++) {
         tk_sp_way *next = s->ways + from + (k - first);
-        next->behind = way.behind + term(l, l->arcs + l->order[k], alpha) - l->sums[e];
-        next->total = next->behind + gumbel(random);
+        next->so_far = way.so_far + term(l, l->arcs + l->order[k], alpha) - l->sums[e];
+        next->total = next->so_far + gumbel(random);
         if (next->total > most) most = next->total;
     }
     for (size_t k = first; k < end && status == TK_OK; k++) {
@@ -179,8 +179,8 @@ static int grow(const tk_sp_lattice *l, tk_sp_search *s, uint32_t number, size_t
     int status = TK_OK;
     for (size_t k = l->first[e]; k < l->first[e + 1] && status == TK_OK; k++) {
         const tk_sp_arc *arc = l->arcs + l->order[k];
-        float behind = (float)way.behind;
-        status = push(l, s, (tk_sp_way){l->order[k], number, arc->best + behind, arc->score + behind});
+        float so_far = (float)way.so_far;
+        status = push(l, s, (tk_sp_way){l->order[k], number, arc->best + so_far, arc->score + so_far});
     }
     return status;
 }

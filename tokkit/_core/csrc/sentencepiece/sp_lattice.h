@@ -21,7 +21,7 @@ typedef struct {
 /* A way, from the last arc on; and one of which only the end is known: `next` is what follows it. */
 typedef struct {
     uint32_t arc, next;
-    double total, behind; /* the score of the whole, at best; of what is known */
+    double total, so_far; /* the score of the whole, at best; of what is known */
 } tk_sp_way;
 
 typedef struct {
@@ -43,7 +43,7 @@ double tk_sp_lattice_entropy(const tk_sp_lattice *l, double alpha, double *scrat
 size_t tk_sp_lattice_sample(const tk_sp_lattice *l, double alpha, uint64_t *random, uint32_t *path);
 
 /* The n best ways: of the scores; or, if `random`, of the scores times alpha, each with noise of its own (Gumbel), as
-   drawn without replacement (Kool et al. 2019, "Stochastic beams and where to find them", algorithm 1). `behind` of
+   drawn without replacement (Kool et al. 2019, "Stochastic beams and where to find them", algorithm 1). `so_far` of
    those found is then the logarithm of their probability. */
 int tk_sp_lattice_search(const tk_sp_lattice *l, tk_sp_search *s, size_t n, double alpha, uint64_t *random);
 void tk_sp_search_free(tk_sp_search *s);

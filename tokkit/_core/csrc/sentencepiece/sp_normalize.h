@@ -25,7 +25,7 @@ typedef struct {
     uint8_t mapped[2048]; /* whether the charsmap has something that begins with a character of two bytes */
 } tk_sp_normalizer;
 
-/* `symbols` are the pieces, of which the user-defined ones are not foreign; NULL where there are none. TK_OK,
+/* `symbols` are the pieces, of which the user-defined ones are not excluded; NULL where there are none. TK_OK,
    TK_NO_MEMORY, or TK_BAD_INPUT for what is no charsmap; *reason then says why. Freed by tk_sp_normalizer_free either
    way. */
 int tk_sp_normalizer_init(tk_sp_normalizer *z, const uint8_t *charsmap, size_t n, tk_sp_options options,

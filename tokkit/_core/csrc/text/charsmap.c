@@ -72,7 +72,7 @@ static int check_leaves(const tk_charsmap *map, const char **reason) {
         if (!(map->units[i] & LEAF_BELOW)) continue;
         size_t place = base < n ? map->units[base] & ~VALUE_BIT : SIZE_MAX;
         if (place < map->n_strings && !tk_is_continuation(map->strings[place])) continue;
-        *reason = "a leaf of its trie points to no string";
+        *reason = "a leaf of its trie points outside its strings";
         status = TK_BAD_INPUT;
         break;
     }
@@ -84,11 +84,11 @@ static int check_leaves(const tk_charsmap *map, const char **reason) {
 
 int tk_charsmap_init(tk_charsmap *map, const uint8_t *data, size_t n, const char **reason) {
     memset(map, 0, sizeof *map);
-    *reason = "it is shorter than the size of its trie says";
+    *reason = "it ends before its trie does";
     if (n < 4) return TK_BAD_INPUT;
     size_t size = data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 | (size_t)data[3] << 24;
     if (size > n - 4) return TK_BAD_INPUT;
-    *reason = "the size of its trie is no multiple of 4 from 4 on";
+    *reason = "the size of its trie is not a positive multiple of 4";
     if (!size || size % 4) return TK_BAD_INPUT;
     map->n_units = size / 4;
     map->n_strings = n - 4 - size;
