@@ -47,10 +47,7 @@ TK_INLINE void one_group(const int rows, const int vecs, const int kind, const i
                     memcpy(&four, x + (size_t)r * x_step + GROUP_X + (part * steps + s) * 4, sizeof four);
                     const vi by = vi_set1(four);
 #pragma GCC unroll 4
-                    for (int v = 0; v < vecs; v++) {
-                        acc[r][v] = q_dot(acc[r][v], some[v], by, kind);
-                        PIN(acc[r][v]); /* gcc would add up in a tree, and keep its branches on the stack */
-                    }
+                    for (int v = 0; v < vecs; v++) acc[r][v] = q_dot(acc[r][v], some[v], by, kind);
                 }
             }
 #pragma GCC unroll 4

@@ -99,14 +99,20 @@ TK_INLINE void multiply_pairs(const int rows, const int vecs, const tk_product *
 TK_INLINE void multiply_int8(const int rows, const int vecs, const tk_product *p, size_t row, size_t column,
                              const prefetching *ahead, float *out) {
     vi acc[TILE_ROWS][4];
-    const uint8_t *x = p->x8 + row * p->x8_step;
+    const size_t step = p->x8_step;
+    const uint8_t *x[TILE_ROWS];
     const size_t n = (p->l->k + 3) / 4, start = column / TK_PANEL * n * TK_PANEL + column % TK_PANEL;
     const uint8_t *w = (const uint8_t *)p->l->weights + 4 * start;
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; r += 3) { /* as in multiply */
+        x[r / 3] = p->x8 + (row + (size_t)r) * step;
+        TK_PIN_POINTER(x[r / 3]);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++) acc[r][v] = vi_zero();
-    for (size_t i = 0; i < n; i++, w += 4 * TK_PANEL, x += 4 * INT8_PARTS) {
+    for (size_t i = 0; i < n; i++, w += 4 * TK_PANEL) {
         if (ahead) prefetch(ahead, i);
         else if (FETCH_FEW && vecs == 4) fetch_few(w);
 #pragma GCC unroll 2
@@ -120,15 +126,14 @@ TK_INLINE void multiply_int8(const int rows, const int vecs, const tk_product *p
 #pragma GCC unroll 16
             for (int r = 0; r < rows; r++) {
                 int32_t four;
-                memcpy(&four, x + (size_t)r * p->x8_step + 4 * part, sizeof four);
+                memcpy(&four, x[r / 3] + (size_t)(r % 3) * step + 4 * part, sizeof four);
                 const vi by = vi_set1(four);
 #pragma GCC unroll 4
-                for (int v = 0; v < vecs; v++) {
-                    acc[r][v] = q_dot(acc[r][v], some[v], by, TK_INT8);
-                    PIN(acc[r][v]); /* gcc would add up in a tree, and keep its branches on the stack */
-                }
+                for (int v = 0; v < vecs; v++) acc[r][v] = q_dot(acc[r][v], some[v], by, TK_INT8);
             }
         }
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; r += 3) x[r / 3] += 4 * INT8_PARTS;
     }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)

@@ -127,8 +127,10 @@ TK_INLINE vi q_part(vi w, const int kind, const int part) {
     return part ? _mm256_srli_epi16(w, 8) : _mm256_and_si256(w, _mm256_set1_epi16(0x00FF));
 }
 TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) {
-    if (kind == TK_INT4) return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(w, x));
+    if (kind == TK_INT4) sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, x));
+    else sum = _mm256_add_epi32(sum, _mm256_madd_epi16(w, x));
+    PIN(sum); /* gcc would add up in a tree, and keep its branches on the stack */
+    return sum;
 }
 /* n fours of bytes → even ones, then odd ones, as 16 bits; `bytes` may be the second half of `to`. */
 TK_INLINE void x_spread(const uint8_t *bytes, size_t n, uint8_t *to) {

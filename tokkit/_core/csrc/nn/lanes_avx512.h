@@ -104,8 +104,15 @@ TK_INLINE vi q_part(vi w, const int kind, const int part) {
     if (kind != TK_INT4) return w;
     return _mm512_and_si512(part ? _mm512_srli_epi16(w, 4) : w, _mm512_set1_epi8(15));
 }
+/* gcc would add up in a tree with its branches on the stack; of many sums that are pinned it copies some. */
 TK_INLINE vi q_dot(vi sum, vi w, vi x, const int kind) { /* the first factor is from 0 up */
-    return kind == TK_INT8 ? _mm512_dpbusd_epi32(sum, x, w) : _mm512_dpbusd_epi32(sum, w, x);
+    if (kind == TK_INT8) {
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(w));
+    } else {
+        sum = _mm512_dpbusd_epi32(sum, w, x);
+        PIN(sum);
+    }
+    return sum;
 }
 TK_INLINE void x_spread(const uint8_t *bytes, size_t n, uint8_t *to) { (void)bytes, (void)n, (void)to; }
 TK_INLINE vf q_end(vi sum, const int kind) {
