@@ -1,4 +1,4 @@
-"""Shared data, rivals and small tokenizers in, fixtures out; and which tokkit the tests test.
+"""Fixtures for all tests: shared data, rival libraries, small tokenizers; and which tokkit is tested.
 
 The vocabularies and corpora in `../shared/data` (TOKKIT_SHARED_DATA names another place) are not part of the
 project: tests that want them skip where they are absent, and the others use what stands in `data/corpus`.

@@ -1,4 +1,4 @@
-"""Read a page of the documentation as a reader does: its code blocks in order, and what each of them needs."""
+"""Reads a page of the documentation: its code blocks in order, and the files and packages that each needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README.md and docs/ do what they say: every block runs in a fresh folder, every command, option and link exists."""
+"""README.md and docs/ are right: every block runs in a fresh folder; every command, option and link exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings and charts of docs/: each is what its program draws, and is an SVG that any page can show."""
+"""Drawings and charts of docs/ are up to date with their programs, and are SVG that any page can show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input that decides how much is done meets a limit: an error that names it and how to raise it."""
+"""Input that decides the amount of work meets a limit: an error that names it and how to raise it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`load` by the names of published encodings and models, and what it says of names that nothing has."""
+"""`load` with the names of published encodings and models, and its errors for unknown names."""
 
 from __future__ import annotations
 

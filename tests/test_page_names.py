@@ -1,4 +1,4 @@
-"""Names on pages: all public calls of another library on the page for its users, and files that exist."""
+"""Names on pages: all public calls of another library are on the page for its users, and files exist."""
 
 from __future__ import annotations
 

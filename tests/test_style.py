@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows, checked on every source file."""
+"""Style rules that no linter has, checked on every source file."""
 
 from __future__ import annotations
 

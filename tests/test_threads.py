@@ -1,4 +1,4 @@
-"""Work in several threads leaves none of them running, whatever fails or interrupts."""
+"""Work in several threads leaves no thread running after an error or an interrupt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chat templates in the forms that models use, written for these tests, with their special tokens."""
+"""Chat templates in the style of published models, with their special tokens, for tests."""
 
 from __future__ import annotations
 

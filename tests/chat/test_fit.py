@@ -1,4 +1,4 @@
-"""Chats and limits in, chats that fit out: without their oldest turns, and with all that must stay."""
+"""Chats are truncated to a token limit: the oldest turns go, required messages stay."""
 
 from __future__ import annotations
 

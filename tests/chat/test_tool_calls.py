@@ -1,4 +1,4 @@
-"""Calls of tools are found in what models of several families write, whole or in parts."""
+"""Tool calls are found in the output of models of several families, whole or streamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas of Python functions are those of transformers, and an error names what is missing."""
+"""Schemas of Python functions equal those of transformers; an error names what is missing."""
 
 from __future__ import annotations
 

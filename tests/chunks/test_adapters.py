@@ -1,4 +1,4 @@
-"""The adapters of docs/how-to/chunking.md in, the chunks of other libraries out, where these are installed."""
+"""The adapters of docs/how-to/chunking.md give their chunks to other libraries, if these are installed."""
 
 from __future__ import annotations
 

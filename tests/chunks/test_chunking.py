@@ -1,4 +1,4 @@
-"""Texts of every kind in, chunks out: within their size, none of a text lost, no character cut, at pauses."""
+"""Chunks of every kind of text: within the size limit, nothing lost, no character cut, cut at pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in, the chunks of their text out, in constant memory."""
+"""Files are split into chunks in constant memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures: a small tokenizer's file, and two ways to run a command, in this process and in one of its own."""
+"""Fixtures: a small tokenizer's file, and two ways to run a command: in this process and in a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tokkit bench --train`, `--memory` and `--plan`: figures of processes of their own, and what a large run takes."""
+"""`tokkit bench --train`, `--memory` and `--plan`: measurements in separate processes, and the plan of a large run."""
 
 from __future__ import annotations
 

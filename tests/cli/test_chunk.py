@@ -1,4 +1,4 @@
-"""Texts and sizes in, the lines of `tokkit chunk` out."""
+"""`tokkit chunk`: the lines it prints for texts and sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tokkit compare --train` on a held-out part, beside figures counted by hand."""
+"""`tokkit compare --train` on a held-out part, compared with figures counted by hand."""
 
 from __future__ import annotations
 

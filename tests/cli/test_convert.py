@@ -1,4 +1,4 @@
-"""`tokkit convert` in, files and exit codes out."""
+"""`tokkit convert`: the files it writes, and its exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tokkit encode-shards`: files of ids beside a manifest, once for each shard."""
+"""`tokkit encode-shards` writes files of ids and a manifest, and each shard once."""
 
 from __future__ import annotations
 

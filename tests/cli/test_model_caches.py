@@ -1,4 +1,4 @@
-"""`tokkit model generate` and `chat` with caches: kept in files, of several types, and re-used from turn to turn."""
+"""`tokkit model generate` and `chat` with caches: saved to files, in several dtypes, and reused from turn to turn."""
 
 from __future__ import annotations
 

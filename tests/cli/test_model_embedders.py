@@ -1,4 +1,4 @@
-"""A decoder that makes vectors is an encoder to the commands: an index, similarities, a server's embeddings."""
+"""A decoder that makes embeddings works as an encoder in commands: index, similarity, server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `tokkit model embed`, `search` and `similarity` print; no weights needed."""
+"""What `tokkit model embed`, `search` and `similarity` print; the encoder is a stand-in without weights."""
 
 from __future__ import annotations
 

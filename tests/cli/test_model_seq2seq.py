@@ -1,4 +1,4 @@
-"""`tokkit model generate`, `next` and `score` of an encoder–decoder; the commands of causal models refuse it."""
+"""`tokkit model generate`, `next` and `score` of an encoder–decoder; commands for causal models reject it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tokkit model attention` and `fill-mask` on the command line: files and lines written, mistakes told."""
+"""`tokkit model attention` and `fill-mask`: files and lines written, and errors for mistakes."""
 
 from __future__ import annotations
 

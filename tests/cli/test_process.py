@@ -1,4 +1,4 @@
-"""Commands as processes: exit codes and clean folders with pipes, signals, full disks and odd names."""
+"""Commands as processes: exit codes and no files left behind, with pipes, signals, full disks and odd names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command whose output is one of its inputs is refused, names both, and changes no file."""
+"""A command whose output is one of its inputs is refused, names both files, and changes none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which setting wins of flags, environment and files, and what the help says."""
+"""Which setting has priority: flags, environment or files; and what the help says about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tokkit train --model`: tokenizers of tokens, words and characters, and their reports."""
+"""`tokkit train --model`: tokenizers of subwords, words and characters, and their reports."""
 
 from __future__ import annotations
 

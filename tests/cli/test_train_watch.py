@@ -1,4 +1,4 @@
-"""`tokkit train --watch` writes a page of the training beside the tokenizer."""
+"""`tokkit train --watch` writes a page about the training next to the tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How `tokkit view` shows tokens: with colours, and plain if the output is no terminal."""
+"""How `tokkit view` shows tokens: with colours, and plain if the output is not a terminal."""
 
 from __future__ import annotations
 

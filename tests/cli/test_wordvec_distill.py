@@ -1,4 +1,4 @@
-"""`tokkit wordvec distill` on the command line, and the commands that take what it writes."""
+"""`tokkit wordvec distill`, and the commands that read the model it writes."""
 
 from __future__ import annotations
 

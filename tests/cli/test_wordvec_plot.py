@@ -1,4 +1,4 @@
-"""`tokkit wordvec plot` on the command line: files written, mistakes told."""
+"""`tokkit wordvec plot`: files written, and errors for mistakes."""
 
 from __future__ import annotations
 

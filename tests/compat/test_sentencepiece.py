@@ -1,4 +1,4 @@
-"""Each call of sentencepiece's processor, normalizer and trainer, made of the real library and of ours."""
+"""Each call of sentencepiece's processor, normalizer and trainer gives the same result in the library and in tokkit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same calls to tiktoken and to its face here: the same answers, and errors of the same classes."""
+"""Equal calls to tiktoken and to tokkit's drop-in for it: equal results, and errors of the same classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tiktoken's modules beside its class, load, model, registry and _educational, and `tokkit.from_tiktoken`."""
+"""tiktoken's modules load, model, registry and _educational in tokkit's drop-in, and `tokkit.from_tiktoken`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table of calls to tokenizers and to its face here: equal results, and errors that the same `except` catches."""
+"""A table of calls to tokenizers and to tokkit's drop-in: equal results, and errors that the same `except` catches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole tokenizers of the package tokenizers and of its face here: the same parts, texts, trainings and files."""
+"""Whole tokenizers of tokenizers and of tokkit's drop-in: equal components, texts, trainings and files."""
 
 from __future__ import annotations
 

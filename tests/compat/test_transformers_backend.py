@@ -1,4 +1,4 @@
-"""`backend_tokenizer` of the face of transformers: what it shows, and what changes through it."""
+"""`backend_tokenizer` of the drop-in for transformers: what it shows, and how changes to it take effect."""
 
 from __future__ import annotations
 

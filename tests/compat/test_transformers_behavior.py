@@ -1,4 +1,4 @@
-"""The face of transformers' tokenizers on a small vocabulary, where transformers is not installed."""
+"""The drop-in for transformers' tokenizers on a small vocabulary, if transformers is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Equal calls to tokenizers of transformers and to their face here: equal results, and errors of the same classes."""
+"""Equal calls to tokenizers of transformers and of tokkit's drop-in: equal results, and errors of the same classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of tokenizers of transformers and of its face here: what one saves the other loads, and live objects."""
+"""Tokenizer files of transformers and of tokkit's drop-in: each loads what the other saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers of transformers and their face here through changes, look-ups, padding, chats and files: equal states."""
+"""Tokenizers of transformers and of tokkit's drop-in after equal changes: equal look-ups, padding, chats and files."""
 
 from __future__ import annotations
 

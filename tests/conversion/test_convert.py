@@ -1,4 +1,4 @@
-"""Tokenizers in one format in, files of another out: equal ids in the library of the format, or nothing is written."""
+"""Tokenizers are converted between formats: the format's own library gives equal ids, or nothing is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vocabularies with fewer, more and other tokens: ids equal up to the map that an edit returns."""
+"""Vocabularies with tokens removed, added or replaced: ids are equal under the map that the edit returns."""
 
 from __future__ import annotations
 

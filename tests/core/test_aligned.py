@@ -1,4 +1,4 @@
-"""A text in pieces, aligned with its original: changed and cut as tokenizers' NormalizedString would be."""
+"""`AlignedText` is changed and cut as tokenizers' NormalizedString, and stays aligned with its original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that end where the memory ends in, the answers of ordinary memory out: no byte is read beyond a text.
+"""No function of the core reads beyond the end of a text: the next page of memory cannot be read.
 
 tests/core/csrc/guard.c puts each text before and behind pages that cannot be read, and runs validation,
 conversion, the scanners of every instruction set, an automaton and the encoder on it.

@@ -1,4 +1,4 @@
-"""Texts that end where the memory ends in, the answers of ordinary memory out: no stage reads beyond a text.
+"""No stage of a tokenizer reads beyond the end of a text: the next page of memory cannot be read.
 
 tests/core/csrc/guard_stages.c puts each text, with the slack that a text in stages has, before and
 behind pages that cannot be read, and runs the normalizers, the pretokenizers and the matcher of added tokens on it.

@@ -1,4 +1,4 @@
-"""Arrays own the memory of their ids: it is never shared, and is used again when it is free."""
+"""Arrays of ids own their memory: it is never shared, and reused once it is freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts and tokens in, the places between them out; and what is no text or token refused."""
+"""The positions between tokens are ranked as pauses, and invalid texts and spans are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts cut at split points have the ids of the whole text."""
+"""The ids of chunks cut at split points, concatenated, are the ids of the whole text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timed stages of encoding find the pretokens and ids of encoding, on every instruction set."""
+"""The stages of encoding that are timed give the pretokens and ids of encoding, on every instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units that the core merges alone have, together, the ids of whole pretokens.
+"""The ids of units, which the core merges independently, concatenated are the ids of whole pretokens.
 
 Vector scanners cut runs of Han, Kana and Hangul where no token can span the cut (csrc/split/safe_cuts.h). The twin is
 reference/safe_cuts.py: it merges pieces, and merges units, and knows every place where a cut may be.

@@ -1,4 +1,4 @@
-"""A str of each width becomes the UTF-8 of Python's codecs by every instruction set."""
+"""A str of each width becomes the same UTF-8 as by Python's codecs, on every instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of long pretokens whose neighbours are valid pairs are the naive twin's (bpe_backtrack.h).
+"""Long pretokens, encoded by valid pairs of tokens (bpe_backtrack.h), have the tokens of the naive twin.
 
 A pair (a, b) is valid if merging their bytes gives a, b; a sequence whose pairs are all valid is what merging gives.
 The core decides that by walking two spines and comparing ranks, of which equal ones (the leftmost goes first) are the

@@ -1,4 +1,4 @@
-"""What is a corpus: folders, tables, records and data frames; and what looks like texts but is a list of files."""
+"""What can be a corpus: folders, tables, records and data frames; and lists of files that look like texts."""
 
 from __future__ import annotations
 

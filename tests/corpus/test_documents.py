@@ -1,4 +1,4 @@
-"""Documents of blocks: ends of paragraphs as a pattern finds them, and each document as an object of its own."""
+"""Documents in a block of text: where paragraphs end, and each document as an object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of ids hold the ids of the whole text, whatever the blocks, threads, shards and errors."""
+"""Files of ids contain the ids of the whole text, for all block sizes, threads, shards and error policies."""
 
 from __future__ import annotations
 

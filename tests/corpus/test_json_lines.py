@@ -1,4 +1,4 @@
-"""The core reads the texts of JSON lines as Python's json does, and leaves to it every line that is unusual."""
+"""The core reads the texts of JSON lines as Python's json does, and leaves unusual lines to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URLs that fsspec reads, Zstandard and Arrow: what is read of files here is read of these."""
+"""URLs (fsspec), Zstandard and Arrow files are read like local, uncompressed files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of .csv, .tsv and .parquet files, which pyarrow reads, and of real data frames."""
+"""Columns of .csv, .tsv and .parquet files (pyarrow) and of data frames are read as texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches of rows: each row once an epoch, whatever ranks, workers and restarts; and the face for torch."""
+"""Batches contain each row once an epoch, for any ranks, workers and restarts; also as a torch data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shards of ids: each format holds what encode_batch gives, each shard is done once, and what disagrees is named."""
+"""Shards of ids: each format has the ids of encode_batch, each shard is written once, contradictions are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that are killed are run again: what is finished stays, and the results are those of a run that was not."""
+"""Runs that were killed and started again keep finished shards, and give the results of an uninterrupted run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our decoders beside those of tokenizers, with strategies for the tokens that try them."""
+"""Pairs of our decoders and those of tokenizers, with strategies for tokens that test them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decoder streams return text that no later id changes; joined, it is what decoding at once gives."""
+"""Decoder streams return only text that later ids do not change; concatenated, it is the text of decoding at once."""
 
 from __future__ import annotations
 

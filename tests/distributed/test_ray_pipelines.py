@@ -1,4 +1,4 @@
-"""Ray on this machine, two workers: the bytes of one process, though workers and drivers are killed or shards bad."""
+"""Ray with two workers gives the bytes of one process, even if workers are killed or shards are damaged."""
 
 from __future__ import annotations
 

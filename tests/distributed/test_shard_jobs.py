@@ -1,4 +1,4 @@
-"""Jobs of shards are pickled, run in any process, and leave the files that one process leaves."""
+"""Jobs of shards can be pickled, run in any process, and write the same files as one process."""
 
 from __future__ import annotations
 

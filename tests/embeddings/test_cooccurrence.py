@@ -1,4 +1,4 @@
-"""Co-occurrence counts against a naive twin, in memory and on disk."""
+"""Co-occurrence counts, in memory and on disk, compared with a naive twin."""
 
 from __future__ import annotations
 

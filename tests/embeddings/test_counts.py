@@ -1,4 +1,4 @@
-"""One-hot, PMI, TF-IDF and truncated SVD against the formulas and against numpy."""
+"""One-hot, PMI, TF-IDF and truncated SVD, compared with the formulas and with numpy."""
 
 from __future__ import annotations
 

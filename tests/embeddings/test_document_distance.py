@@ -1,4 +1,4 @@
-"""The distance of documents is the least of all ways to move words: beside all permutations, and by its properties."""
+"""Word Mover's Distance of documents, compared with all permutations, and its properties."""
 
 from __future__ import annotations
 

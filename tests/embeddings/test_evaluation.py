@@ -1,4 +1,4 @@
-"""Analogies and judged pairs: right and wrong answers, what is left out, and correlations with their p-values."""
+"""Analogies and word similarity: right and wrong answers, skipped questions, correlations and p-values."""
 
 from __future__ import annotations
 

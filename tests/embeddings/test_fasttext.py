@@ -1,4 +1,4 @@
-"""FastText: training, vectors of unknown words, subwords, files and what is refused."""
+"""FastText: training, vectors of unknown words, subwords, files, and errors."""
 
 from __future__ import annotations
 

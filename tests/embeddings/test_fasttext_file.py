@@ -1,4 +1,4 @@
-"""fastText's files: what is written is read, and damaged or lying files are errors that allocate nothing."""
+"""fastText's files can be read again; damaged files, or ones with false sizes, are errors that allocate nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classifiers of texts: training, prediction, evaluation and what is refused."""
+"""Classifiers of texts: training, prediction, evaluation, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GloVe against its naive twin: losses, gradients, orders of records, and what is refused."""
+"""GloVe compared with its naive twin: losses, gradients and orders of records; and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KeyedVectors: look-up, changes, exact neighbours, and refusals."""
+"""KeyedVectors: look-up, changes, exact neighbours, and errors."""
 
 from __future__ import annotations
 

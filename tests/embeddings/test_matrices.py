@@ -1,4 +1,4 @@
-"""The matrix of a tokenizer: rows of words, of pieces, and random ones; what is reported of each."""
+"""The embedding matrix for a tokenizer: rows from words, from subwords, or random; and its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that stay in their .bin are those of a copy, and a file that changes is an error."""
+"""Vectors that stay in their .bin file equal a copy; a file that changes is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of vectors are read as their writers meant them, and damaged ones are refused by name and place."""
+"""Files of vectors are read as they were written; errors for damaged ones name the file and the position."""
 
 from __future__ import annotations
 

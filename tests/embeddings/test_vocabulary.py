@@ -1,4 +1,4 @@
-"""The words that get vectors: which they are, how often they are kept, and how often they are drawn."""
+"""Which words get vectors, and their probabilities of being kept and of being drawn as negatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word2Vec as gensim's: making, training, resuming, growing and saving models, and what they learn."""
+"""Word2Vec as in gensim: training, resuming, growing and saving models, and the quality of the vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vocabularies, sampling and what is learnt, beside gensim."""
+"""Vocabularies, sampling and trained vectors, compared with gensim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alignment of several tokenizers on one text, compared with looking at every pair of tokens."""
+"""Alignment of several tokenizers on one text, compared with a comparison of every pair of tokens."""
 
 from __future__ import annotations
 

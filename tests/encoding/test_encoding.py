@@ -1,4 +1,4 @@
-"""Encodings equal those of tokenizers in all their columns, also cut, padded and merged."""
+"""Encodings equal those of tokenizers in all their columns, also truncated, padded and merged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids as arrays of other types, for programs that do not read uint32."""
+"""Ids as arrays of other dtypes, for programs that do not read uint32."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Added tokens beside tokenizers' own and beside a naive twin: every flag, overlaps, policies, and hostile texts."""
+"""Added tokens, compared with tokenizers and a naive twin: every flag, overlaps, policies, and hostile texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine gives what tokenizers 0.23 says of BERT's vocabularies: ids, spans, words, masks.
+"""The engine gives the ids, spans, words and masks of tokenizers 0.23 for BERT's vocabularies.
 
 test_bert_engine.py compares the engine with the components on a small vocabulary; here are the published ones, with
 each option that cuts, fills up, pairs or cases. TOKKIT_LONG=1 reads 20,000 texts and each context of each code point.

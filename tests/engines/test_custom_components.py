@@ -1,4 +1,4 @@
-"""Components written in Python run as the library's do, and cannot be saved."""
+"""Components written in Python run like built-in ones, and cannot be saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""If a cut rule allows a cut, the parts give what the whole text gives."""
+"""If a cut rule allows a cut, the ids of both sides, concatenated, are those of the whole text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random vocabularies give the naive twins' ids: what holds for trained ones may not be assumed.
+"""Random vocabularies, which lack the properties of trained ones, give the ids of the naive twins.
 
 A trained vocabulary has every token reachable by merges of lesser rank. Published ones break that (Llama 3 has
 hundreds of tokens that only a whole piece can be), and a loader cannot know: here ranks are in any order.

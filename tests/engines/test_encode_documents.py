@@ -1,4 +1,4 @@
-"""Documents of a block of UTF-8 have the ids that each has alone, with ids around them, for every kind of tokenizer."""
+"""The documents of a block of UTF-8 have the ids that each has alone, for every kind of tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every instruction set and every way of splitting gives the reference's ids for any text.
+"""Every instruction set and every way to cut a text gives the ids of the reference.
 
 The reference is the pattern run by the `regex` package with classes of our own tables, and merging as its
 definition reads. TOKKIT_LONG=1 makes it 50,000 examples, every code point in every context, and 200 MB of

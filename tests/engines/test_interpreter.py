@@ -1,4 +1,4 @@
-"""One byte-level tokenizer run by the engine over bytes and by its components: ids, spans and words are the same."""
+"""A byte-level tokenizer gives equal ids, spans and words by the engine on bytes and by its components."""
 
 from __future__ import annotations
 

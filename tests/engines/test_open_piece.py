@@ -1,4 +1,4 @@
-"""A word without an end is divided where, whatever follows, the ids stay those of the whole."""
+"""A word that may continue is cut only where the ids stay the same, whatever follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan gives what the components give one by one, however a text arrives."""
+"""A plan gives the results of the components run one by one, for text given whole or in chunks."""
 
 from __future__ import annotations
 

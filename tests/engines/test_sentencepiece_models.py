@@ -1,4 +1,4 @@
-"""Models of all kinds against sentencepiece itself, and against a twin that does it in the plainest way."""
+"""SentencePiece models of all types, compared with sentencepiece and with a naive twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of special tokens becomes ids, plain text or an error, as the caller's policy says."""
+"""The text of special tokens becomes ids, plain text or an error, as the policy says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad files and options raise an error that names the place, in bounded time, and never crash."""
+"""Bad files and options raise an error that names the position, in bounded time, and never crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of BERT, read by transformers and by tokkit: the same ids, or an error of both.
+"""Files of BERT, read by transformers and by tokkit: equal ids, or an error in both.
 
 transformers is a great deal to install for so few tests: they skip where it is not.
 """

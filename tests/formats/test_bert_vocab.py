@@ -1,4 +1,4 @@
-"""A vocab.txt becomes the tokenizer that BERT's own code makes of it, and can be written again."""
+"""A vocab.txt becomes the tokenizer of BERT's own code, and can be written again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes become GPT-2's printable characters, and bytes again."""
+"""Bytes are converted to GPT-2's printable characters and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charsmaps as steps of a tokenizer.json, run by tokenizers and here, beside sentencepiece's longest rules."""
+"""Charsmaps as normalizers of a tokenizer.json, run by tokenizers and here, compared with sentencepiece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decimals: the floats that tokenizers reads, and spellings that it reads as given floats."""
+"""Decimals are read as the same floats as in tokenizers, also in unusual spellings."""
 
 from __future__ import annotations
 

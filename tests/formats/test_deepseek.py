@@ -1,4 +1,4 @@
-"""DeepSeek's three split patterns, run in turn, against the one that we make of them and its scanner."""
+"""DeepSeek's three split patterns, run in turn, compared with the one pattern we combine them to, and its scanner."""
 
 from __future__ import annotations
 

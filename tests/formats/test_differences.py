@@ -1,4 +1,4 @@
-"""What we do otherwise than tokenizers on purpose, each with what it does: its panics, chance, and slips."""
+"""Where we differ from tokenizers on purpose: its panics, random results and errors, each with both results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are read or refused as a whole, and a failed write leaves nothing."""
+"""Files are read completely or refused, and a failed write leaves no file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that other libraries accept give the same ids here, with a warning for what is odd."""
+"""Files that other libraries accept give the same ids here, with a warning for what is unusual."""
 
 from __future__ import annotations
 

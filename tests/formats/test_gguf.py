@@ -1,4 +1,4 @@
-"""GGUF files: the golden ids of a real vocabulary, and every way in which a key can be wrong."""
+"""GGUF files: the reference ids of a real vocabulary, and all errors of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of weights in GGUF files beside their description, and beside what the format's own library makes of them."""
+"""Blocks of weights in GGUF files, compared with their description and with the format's own library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of GGUF files: values of each type; lengths, counts and nesting that a file has no room for."""
+"""Keys of GGUF files: values of each type; lengths, counts and nesting that are larger than the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GGUF files that load are saved to files with equal ids, or refused."""
+"""GGUF files that load can be saved in other formats with equal ids, or are refused."""
 
 from __future__ import annotations
 

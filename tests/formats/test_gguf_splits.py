@@ -1,4 +1,4 @@
-"""Splits of GGUF files that run in turn equal the one pattern that is made of them."""
+"""The split patterns of GGUF files, run in turn, equal the one pattern that they are combined to."""
 
 from __future__ import annotations
 

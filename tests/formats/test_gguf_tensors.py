@@ -1,4 +1,4 @@
-"""Tensors of GGUF files: read where they are, and refused where the header and the bytes do not agree."""
+"""Tensors of GGUF files are mapped, not copied; files whose header and data disagree are refused."""
 
 from __future__ import annotations
 

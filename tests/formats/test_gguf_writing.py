@@ -1,4 +1,4 @@
-"""Tokenizers in, GGUF files out that are read with equal ids, or a refusal that says what such a file does not have."""
+"""Tokenizers are written as GGUF files with equal ids, or refused if the format cannot express them."""
 
 from __future__ import annotations
 

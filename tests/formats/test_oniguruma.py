@@ -1,4 +1,4 @@
-"""Patterns run if Oniguruma, in tokenizers, and the `regex` package read them alike; others are refused."""
+"""Patterns run if Oniguruma (in tokenizers) and the `regex` package interpret them alike; others are refused."""
 
 from __future__ import annotations
 

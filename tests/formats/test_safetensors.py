@@ -1,4 +1,4 @@
-""".safetensors files return their tensors; a spoilt one is an error that names the tensor."""
+""".safetensors files return their tensors; for a damaged file an error names the tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model files read and written against sentencepiece; files that are cut, changed or made up are refused by place."""
+"""Model files are read and written as by sentencepiece; errors for damaged files name the position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models as tokenizer.json, run by tokenizers, and back, against sentencepiece; and what has no other form."""
+"""SentencePiece models as tokenizer.json and back, compared with sentencepiece; and models without such a form."""
 
 from __future__ import annotations
 

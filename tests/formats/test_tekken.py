@@ -1,4 +1,4 @@
-"""tekken.json files made here give tiktoken's ids, and each way a file can be wrong is refused."""
+"""tekken.json files give tiktoken's ids, and each kind of error in a file is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which temporary files of other writers, killed, alive or elsewhere, the next writer removes."""
+"""Which temporary files of other processes, killed, alive or on another machine, the next writer removes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank files and what is beside them: the pattern and the special tokens that ranks do not have."""
+"""Rank files and their sidecar files, which have the pattern and the special tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tokenizer.json files are read and written, and tokenizers agrees with both."""
+"""tokenizer.json files are read and written as by tokenizers."""
 
 from __future__ import annotations
 

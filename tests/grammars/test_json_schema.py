@@ -1,4 +1,4 @@
-"""JSON schemas as grammars: what satisfies them may be written, what is written satisfies them, the rest is refused."""
+"""JSON schemas as grammars: exactly the texts that satisfy a schema can be written."""
 
 from __future__ import annotations
 

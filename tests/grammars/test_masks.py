@@ -1,4 +1,4 @@
-"""Which tokens grammars allow: at each step those that the naive twin finds, for tokens that cut characters too."""
+"""The tokens that grammars allow at each step are those of the naive twin, also for tokens that cut characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions as grammars: a text may be written if the whole of it matches, and only then."""
+"""Regular expressions as grammars: exactly the texts that match as a whole can be written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes adversarial texts of a given kind and length, most of them one pretoken without a plain place to cut."""
+"""Makes adversarial texts of a given kind and length, most of them one pretoken that is hard to cut."""
 
 from __future__ import annotations
 

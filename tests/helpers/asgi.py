@@ -1,4 +1,4 @@
-"""Calls an ASGI application as a server would, in this process."""
+"""Calls an ASGI application in this process, as a server would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs calls in threads that begin at once, and returns what each gave."""
+"""Runs calls in threads that start at the same time, and returns their results."""
 
 from __future__ import annotations
 

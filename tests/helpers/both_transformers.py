@@ -1,4 +1,4 @@
-"""Tokenizers of transformers and of its face here, made of one folder, and the comparison of what calls of them do."""
+"""Makes a tokenizer of transformers and of tokkit's drop-in from one folder, and compares the results of calls."""
 
 from __future__ import annotations
 

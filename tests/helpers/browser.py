@@ -1,4 +1,4 @@
-"""Opens a standalone page in headless Chromium, as a reader's browser does; skips where there is none."""
+"""Opens a standalone page in headless Chromium; the test skips if there is none."""
 
 from __future__ import annotations
 

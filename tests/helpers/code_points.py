@@ -1,4 +1,4 @@
-"""The code points that tests visit: each that is assigned, and some of the others."""
+"""The code points that tests use: all assigned ones, and some unassigned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes GGUF files from keys and values, plainly after the specification."""
+"""Writes GGUF files from keys and values, as the specification says."""
 
 from __future__ import annotations
 

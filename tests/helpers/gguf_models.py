@@ -1,4 +1,4 @@
-"""Writes small causal language models as GGUF files, each architecture as programs that convert models write it."""
+"""Writes small causal language models as GGUF files, with each architecture's usual names and layouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON schemas: what satisfies one, checked keyword by keyword, and values that do, drawn from a seed."""
+"""JSON schemas: a validator that checks keyword by keyword, and random valid values from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes the characters that tokenizers' tables of Unicode 9.0 lack, to compare the two libraries."""
+"""Removes characters newer than Unicode 9.0, which the tables of tokenizers lack."""
 
 from __future__ import annotations
 

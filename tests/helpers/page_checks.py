@@ -1,4 +1,4 @@
-"""What holds for every page that tokkit makes: checks of one that is open in a browser, by script.
+"""Checks that hold for every page that tokkit makes, run by script in an open browser.
 
 TOKKIT_SCREENSHOTS names a folder that keeps what the browser showed.
 """

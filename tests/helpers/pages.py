@@ -1,4 +1,4 @@
-"""Every page that tokkit makes, of small data: for checks that hold for all of them."""
+"""Makes every page of tokkit from small data, for checks that hold for all of them."""
 
 from __future__ import annotations
 

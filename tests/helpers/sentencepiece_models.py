@@ -1,4 +1,4 @@
-"""SentencePiece models for tests: traps that sentencepiece trains, and small random ones."""
+"""SentencePiece models for tests: hard cases trained by sentencepiece, and small random ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes texts from a seed that try every rule of the split patterns, for tests and fuzzers.
+"""Makes texts from a seed that use every rule of the split patterns, for tests and fuzzers.
 
 `adversarial` is deterministic (one seed, one text); `texts` is the same idea as a hypothesis strategy, which
 shrinks; `code_points_in_context` puts one code point beside everything that a pattern looks at.

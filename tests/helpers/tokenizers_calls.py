@@ -1,4 +1,4 @@
-"""A table of the calls of tokenizers, by the names that tests/compat/test_tokenizers_calls.py gives them."""
+"""The table of calls of tokenizers, by name, for tests/compat/test_tokenizers_calls.py."""
 
 COMPONENTS = """
 N.BertNormalizer()

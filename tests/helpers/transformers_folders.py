@@ -1,4 +1,4 @@
-"""Folders of real tokenizers as from_pretrained takes them: a tokenizer.json of the shared data and a configuration."""
+"""Makes folders of real tokenizers for from_pretrained: a tokenizer.json of the shared data and a configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes small vocabularies from a seed, whose tokens begin and end inside characters, each reachable."""
+"""Makes small vocabularies from a seed, with tokens that begin and end inside characters, all reachable."""
 
 from __future__ import annotations
 

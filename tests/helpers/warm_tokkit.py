@@ -1,4 +1,4 @@
-"""A `tokkit` that starts at once: a process that has imported all of it forks for each call.
+"""A `tokkit` command that starts at once: a process with everything imported forks for each call.
 
 To import NumPy and the commands takes a process several times as long as what most commands of the documentation do.
 """

@@ -1,4 +1,4 @@
-"""Counts the work of a call: the steps of the core's loops, and the functions that Python calls.
+"""Counts the work of a call: steps of the core's loops, and function calls in Python.
 
 Where nothing is counted, the processor time of a call is compared with that of another, by ratios with wide margins:
 no test says how fast a machine is.

@@ -1,4 +1,4 @@
-"""BPE over characters: against its naive twin and tokenizers, on random and on published vocabularies."""
+"""BPE over characters, compared with its naive twin and tokenizers, on random and published vocabularies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vocabularies with tokens across boundaries of every kind: where a piece may be cut, its parts give what it gives."""
+"""Where a pretoken may be cut, the ids of both sides are those of the whole, for vocabularies made to break this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One model, many threads: each gets the tokens that it would get alone, and no memory is lost."""
+"""Many threads that share a model get the tokens that each would get alone, without memory leaks."""
 
 from __future__ import annotations
 

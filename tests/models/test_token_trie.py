@@ -1,4 +1,4 @@
-"""The trie of tokens finds each token, whatever the order in which they are given."""
+"""The trie of tokens finds each token, whatever their order when it is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unigram: against its naive twin and tokenizers, on random vocabularies and T5's."""
+"""Unigram, compared with its naive twin and tokenizers, on random vocabularies and T5's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WordPiece and WordLevel: against naive twins and tokenizers, on random vocabularies and BERT's."""
+"""WordPiece and WordLevel, compared with naive twins and tokenizers, on random vocabularies and BERT's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of attention that drop out in training: as a twin with whole masks, by any ISA and number of threads."""
+"""Dropout of attention weights in training equals a twin with whole masks, for any ISA and number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dual chunks, sinks, recurrence, memories and additive scores give what their papers' words give."""
+"""Dual chunks, attention sinks, recurrence, memories and additive scores, compared with the formulas in papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of numbers rounded to bfloat16, and arrays kept as it, on every instruction set beside a naive twin."""
+"""Products of bfloat16 numbers, and bfloat16 arrays, on every instruction set, compared with a naive twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Old tokens are left out of caches, and keys turned to their new positions, as a twin in float64 does."""
+"""Old tokens are removed from caches and keys rotated to new positions, as in a float64 twin."""
 
 from __future__ import annotations
 

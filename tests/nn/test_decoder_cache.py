@@ -1,4 +1,4 @@
-"""Caches of a decoder: types of keys and values, windows that bound memory, cutting and copying."""
+"""Caches of a decoder: dtypes of keys and values, windows that bound memory, truncation and copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that learn: losses and gradients by finite differences, and by the decoder that only infers."""
+"""Trainable decoders: losses and gradients, compared with finite differences and with the inference decoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch norm that learns: by its formulas and finite differences on every instruction set, and as torch has it."""
+"""Batch norm for training, compared with its formulas, finite differences and torch, on every instruction set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders that learn: states, losses and gradients by finite differences, and by the encoder that only infers."""
+"""Trainable encoders: states, losses and gradients, compared with finite differences and the inference encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses and gradients of encoders that learn, beside those of transformers and sentence-transformers."""
+"""Losses and gradients of trainable encoders, compared with transformers and sentence-transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels of training on every instruction set, compared with naive twins in float64 and with finite differences."""
+"""Training kernels on every instruction set, compared with naive float64 twins and with finite differences."""
 
 from __future__ import annotations
 

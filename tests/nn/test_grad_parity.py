@@ -1,4 +1,4 @@
-"""Losses and gradients of models that learn, compared with torch's autograd and transformers' models."""
+"""Losses and gradients of trainable models, compared with torch's autograd and transformers' models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that fail and caches that are used again lose and mix nothing."""
+"""Calls that fail, and caches that are reused, lose and mix no tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each option and field of a configuration does to layers and stacks, and what these say of one without use."""
+"""The effect of each option of layers and stacks, and the errors for options that do not apply."""
 
 from __future__ import annotations
 

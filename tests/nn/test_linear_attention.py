@@ -1,4 +1,4 @@
-"""Linear attention equals the naive twin for every instruction set, whole, in parts and token by token."""
+"""Linear attention equals the naive twin on every instruction set, for whole sequences, chunks and single tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters (LoRA): gradients by finite differences, models that begin as they were, and what is refused."""
+"""LoRA adapters: gradients by finite differences, no effect before training, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizers learn, clip, skip what is not finite, and go on from what they kept."""
+"""Optimizers reduce the loss, clip gradients, skip non-finite steps, and resume from a saved state."""
 
 from __future__ import annotations
 

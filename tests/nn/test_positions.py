@@ -1,4 +1,4 @@
-"""The properties that make each kind of positions what it is."""
+"""The properties that define each kind of position encoding."""
 
 from __future__ import annotations
 

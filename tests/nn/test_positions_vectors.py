@@ -1,4 +1,4 @@
-"""Position vectors of numbers and arrays: which are accepted, which fit, which are refused."""
+"""Arrays of position vectors: which shapes and numbers are accepted, and which are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse attention equals dense attention with the same mask, and patterns are those of their papers."""
+"""Sparse attention equals dense attention with the same mask, and its patterns are those of their papers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads of the kernels stay from one call to the next, answer several callers, and are not there after a fork."""
+"""Threads of the kernels are reused from call to call, serve several callers, and end before a fork."""
 
 from __future__ import annotations
 

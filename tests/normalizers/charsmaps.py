@@ -1,4 +1,4 @@
-"""Builds a precompiled_charsmap in the plainest way: a block of 256 units for each node."""
+"""Builds a precompiled_charsmap in the simplest way: a block of 256 units for each node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a normalizer of tokenizers and one of tokkit on a text, in one form to compare."""
+"""Runs a normalizer of tokenizers and one of tokkit on a text, with results in a common form."""
 
 from __future__ import annotations
 

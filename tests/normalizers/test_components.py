@@ -1,4 +1,4 @@
-"""Each normalizer against that of tokenizers: the text it makes, and where each character of it comes from."""
+"""Each normalizer, compared with tokenizers: its text, and the alignment of each character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charsmaps against tokenizers' Precompiled, grapheme clusters against `regex`, and maps that are none."""
+"""Charsmaps compared with tokenizers' Precompiled, grapheme clusters with `regex`; and invalid maps."""
 
 from __future__ import annotations
 

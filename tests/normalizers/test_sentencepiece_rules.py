@@ -1,4 +1,4 @@
-"""SentencePiece's normalizations by name and rules of one's own, against sentencepiece; maps made and taken apart."""
+"""SentencePiece's named normalizations and your own rules, compared with sentencepiece; maps are built and parsed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalization forms against Python's own, which is of another version of Unicode, and their quick way."""
+"""Normalization forms, compared with Python's unicodedata, which has another Unicode version; and their quick check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another process is asked to do: it imports this module by its name, which the tests' own folder gives it."""
+"""Functions that another process imports by name and runs, for tests of pickles."""
 
 from __future__ import annotations
 

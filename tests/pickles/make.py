@@ -1,4 +1,4 @@
-"""Writes what the installed tokkit pickles, as JSON lines of a list.
+"""Writes pickles of the installed tokkit as JSON lines of a list.
 
 `python tests/pickles/make.py > tests/pickles/0.1.0.json` with each release; test_pickles.py loads it with later ones.
 """

@@ -1,4 +1,4 @@
-"""Pickles of earlier releases load, and processes hand objects to one another."""
+"""Pickles of earlier releases load, and processes can exchange objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters of folders in PEFT's format: trained, loaded, merged, resumed to the bit, and what is refused."""
+"""Adapters in PEFT's folder format are trained, loaded, merged and resumed bit for bit; and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adapters of encoders with heads: classifiers and masked models, learnt, loaded, merged, and what is refused."""
+"""Adapters of encoders with heads (classifiers, masked LM) are trained, loaded and merged; and errors."""
 
 from __future__ import annotations
 

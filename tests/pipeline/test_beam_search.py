@@ -1,4 +1,4 @@
-"""Beam search: what it finds beside a naive search without caches, what ends it, and what it cannot do."""
+"""Beam search, compared with a naive search without caches: results, stopping, and errors."""
 
 from __future__ import annotations
 

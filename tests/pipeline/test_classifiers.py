@@ -1,4 +1,4 @@
-"""Classifiers of texts, pairs and tokens: what folders say, limits, entities, and what is refused."""
+"""Classifiers of texts, pairs and tokens: settings of folders, limits, entities, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that must match a pattern, a schema or a list of choices: whatever the weights, it does."""
+"""Generated text matches a pattern, a schema or a list of choices, whatever the weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that go on where the model has no more positions, and memory that is said before it is taken."""
+"""Texts longer than the positions of the model, and memory that is checked before it is allocated."""
 
 from __future__ import annotations
 

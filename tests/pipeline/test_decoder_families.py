@@ -1,4 +1,4 @@
-"""Every family of decoders beside transformers: logits with and without a cache, and generated ids."""
+"""Every family of decoders, compared with transformers: logits with and without a cache, and generated ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A causal language model that answers yes or no ranks documents, whatever they have in common."""
+"""A causal language model that answers yes or no ranks documents, with and without shared prefixes."""
 
 from __future__ import annotations
 

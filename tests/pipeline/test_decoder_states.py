@@ -1,4 +1,4 @@
-"""Looking into a causal language model: hidden states, attention and the logit lens."""
+"""Hidden states, attention and the logit lens of a causal language model."""
 
 from __future__ import annotations
 

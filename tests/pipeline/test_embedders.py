@@ -1,4 +1,4 @@
-"""Decoders that make vectors, in folders that sentence-transformers writes, give its vectors."""
+"""Decoders that make embeddings, in folders of sentence-transformers, give its vectors."""
 
 from __future__ import annotations
 

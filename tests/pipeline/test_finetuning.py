@@ -1,4 +1,4 @@
-"""Encoders that are fine-tuned: vectors by pairs, classifiers, checkpoints to the bit, and what is refused."""
+"""Fine-tuning of encoders: vectors from pairs, classifiers, checkpoints that resume bit for bit, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of encoders that were fine-tuned here, as sentence-transformers and transformers read them."""
+"""Folders of fine-tuned encoders can be read by sentence-transformers and transformers, with the same results."""
 
 from __future__ import annotations
 

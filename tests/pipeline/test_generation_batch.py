@@ -1,4 +1,4 @@
-"""Texts that are decoded side by side: they come, go, take their constraints and caches along, and share prompts."""
+"""Texts that are decoded in one batch: they join and leave, with constraints, caches and shared prompts."""
 
 from __future__ import annotations
 

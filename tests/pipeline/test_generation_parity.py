@@ -1,5 +1,4 @@
-"""Generation beside transformers: beams, their scores, forced and banned tokens, and what filters leave of a
-distribution."""
+"""Generation compared with transformers: beams, scores, forced and banned tokens, and filtered distributions."""
 
 from __future__ import annotations
 

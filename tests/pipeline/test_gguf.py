@@ -1,4 +1,4 @@
-"""Models in GGUF files: architectures beside the same weights of a folder, blocks beside their weights, bad files."""
+"""Models in GGUF files: the same weights as in a folder, quantized blocks, and bad files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experts in GGUF files: blocks of one tensor are the matrices of its experts; what memory such a model needs."""
+"""Experts in GGUF files: one tensor has the matrices of all experts; and the memory of such a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of encoders with the layers of a decoder, by the names of published files, give what a float64 twin gives."""
+"""Folders of encoders with decoder layers, with the names of published files, equal a float64 twin."""
 
 from __future__ import annotations
 

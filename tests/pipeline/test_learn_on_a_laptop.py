@@ -1,4 +1,4 @@
-"""What docs/tutorials/learn-on-a-laptop.md says of whole trainings: minutes, and so behind TOKKIT_LONG."""
+"""Checks what docs/tutorials/learn-on-a-laptop.md says about whole trainings; takes minutes (TOKKIT_LONG)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Language models that are trained here: folders, checkpoints to the bit, Ctrl-C, and what is refused."""
+"""Training of language models: folders, checkpoints that resume bit for bit, Ctrl-C, and errors."""
 
 from __future__ import annotations
 

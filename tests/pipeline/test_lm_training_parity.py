@@ -1,4 +1,4 @@
-"""Folders of models that were trained here, as transformers reads them: logits and tokens."""
+"""Folders of language models trained here give the same logits and tokens in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of models load, or raise an error that says what was found and what would be right."""
+"""Folders of models load, or an error says what was found and what would be right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders that are pre-trained here: masks filled, checkpoints to the bit, models that go on, and what is refused."""
+"""Pre-training of encoders by masked language modelling: filled masks, checkpoints, and errors."""
 
 from __future__ import annotations
 

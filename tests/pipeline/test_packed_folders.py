@@ -1,4 +1,4 @@
-"""Quantized models as folders: what is written, what is loaded from them, and what is refused."""
+"""Folders of quantized models: what is written, what is loaded from them, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that were read are not read again: in memory, from files, in conversations; and what is refused."""
+"""Cached prompts are not computed again: in memory, from files and in conversations; and errors."""
 
 from __future__ import annotations
 

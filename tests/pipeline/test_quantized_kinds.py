@@ -1,4 +1,4 @@
-"""Encoder–decoders, encoders, classifiers, GGUF files and names of the hub, quantized: equal to packing on loading."""
+"""Quantized folders of every kind of model equal quantization when loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phrases that must come in a text: where the model writes them, or at the end."""
+"""Required phrases occur in the generated text: where the model writes them, or at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that sentence-transformers writes give its vectors: poolings, dense layers, prompts, limits."""
+"""Folders of sentence-transformers give its vectors: poolings, dense layers, prompts, limits."""
 
 from __future__ import annotations
 

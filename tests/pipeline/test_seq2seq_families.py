@@ -1,4 +1,4 @@
-"""Every family of encoder–decoders beside transformers: logits, greedy ids, and ids of a beam search."""
+"""Every family of encoder–decoders, compared with transformers: logits, greedy ids, and ids of a beam search."""
 
 from __future__ import annotations
 

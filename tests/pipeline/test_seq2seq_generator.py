@@ -1,4 +1,4 @@
-"""Targets that an encoder–decoder generates: whole, streamed, side by side, scored, forced, and refused."""
+"""Text of an encoder–decoder: whole, streamed, in batches, scored and forced; and errors."""
 
 from __future__ import annotations
 

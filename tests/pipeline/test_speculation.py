@@ -1,4 +1,4 @@
-"""Speculative decoding: the texts and the distributions that there are without it, in fewer steps."""
+"""Speculative decoding gives the same texts and distributions, in fewer steps."""
 
 from __future__ import annotations
 

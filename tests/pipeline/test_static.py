@@ -1,4 +1,4 @@
-"""Static vectors: means of their tokens' rows, distilled from an encoder, saved and loaded with nothing lost."""
+"""Static embeddings: means of token vectors, distilled from an encoder, saved and loaded without loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static vectors equal those of model2vec and sentence-transformers, whoever wrote the folder."""
+"""Static embeddings equal those of model2vec and sentence-transformers, whichever wrote the folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that a causal language model generates: whole, streamed, side by side, stopped, and refused."""
+"""Text of a causal language model: whole, streamed, in batches, with stop strings; and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokenizers of tokenizers that add nothing, and postprocessors of both libraries that should do the same."""
+"""Fixtures: tokenizers without special tokens, and equal postprocessors of tokenizers and tokkit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodings of texts and pairs with special tokens equal those of tokenizers, cut and padded."""
+"""Encodings of texts and pairs with special tokens equal those of tokenizers, truncated and padded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every pretokenizer beside tokenizers' own: pieces, what stands in them, and where each character comes from."""
+"""Every pretokenizer, compared with tokenizers: pretokens, their text, and the alignment of each character."""
 
 from __future__ import annotations
 

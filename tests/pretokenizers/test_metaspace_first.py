@@ -1,4 +1,4 @@
-"""Added tokens, a normalizer and Metaspace in turn, beside tokenizers: which piece begins the original."""
+"""Added tokens, a normalizer and Metaspace together, compared with tokenizers: which pretoken begins the text."""
 
 from __future__ import annotations
 

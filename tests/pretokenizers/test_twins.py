@@ -1,4 +1,4 @@
-"""Pretokenizers beside their naive twins: what tokenizers is not needed for."""
+"""Pretokenizers compared with their naive twins, without the package tokenizers."""
 
 from __future__ import annotations
 

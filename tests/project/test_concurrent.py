@@ -1,4 +1,4 @@
-"""Tokenizers, trainers and limits that several threads call at once give what one thread gets.
+"""Tokenizers, trainers and limits that several threads use at once give what one thread gets.
 
 `.ci/tsan` runs these, and the others marked `threads`, with the thread sanitizer.
 """

@@ -1,4 +1,4 @@
-"""Files of counts, states, manifests and shards of which one bit is wrong: refused by an error that names the file.
+"""Files of counts, states, manifests and shards with one wrong bit are refused; the error names the file.
 
 By default some bits of each are drawn; TOKKIT_LONG=1 tries each bit of each.
 """

@@ -1,4 +1,4 @@
-"""The same text into tokkit and into its rivals, the same ids out: corpora, adversarial text, every code point."""
+"""tokkit and its rivals give the same ids: corpora, adversarial text, every code point."""
 
 from __future__ import annotations
 

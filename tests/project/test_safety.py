@@ -1,4 +1,4 @@
-"""Hostile and mistaken input raises an error that says what is wrong: no crash, no leak, no wrong id."""
+"""Hostile and mistaken input raises a clear error: no crash, no leak, no wrong id."""
 
 from __future__ import annotations
 

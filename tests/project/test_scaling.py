@@ -1,4 +1,4 @@
-"""Twice as long a text takes at most twice the work, for every call and adversarial text.
+"""Twice as much text takes at most twice the work, for every call and adversarial text.
 
 Work is counted (work.py), not timed. A quadratic loop gives four; sorting and heaps give little more than two.
 """

@@ -1,4 +1,4 @@
-"""Twice the data is twice the work, for counts, shards, batches, chunks, states of trainings, vectors and grammars.
+"""Twice the data takes twice the work: counts, shards, batches, chunks, states of trainings, vectors, grammars.
 
 test_scaling.py does the same for tokenizers.
 """

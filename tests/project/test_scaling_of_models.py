@@ -1,4 +1,4 @@
-"""Twice the data is twice the work: search, models, fastText, GloVe, mixtures and the jobs of shards.
+"""Twice the data takes twice the work: search, models, fastText, GloVe, mixtures and jobs of shards.
 
 The tokens that the layers of a model read are counted with its work: the core does not count products of matrices.
 """

@@ -1,1 +1,1 @@
-"""Naive twins of what tokkit computes, so plain that reading them is believing them (80 lines at most each)."""
+"""Naive twins of what tokkit computes: so simple that they are obviously right (80 lines at most each)."""

@@ -1,4 +1,4 @@
-"""Added tokens in a text: leftmost, then longest, by trying each place in turn."""
+"""Added tokens in a text: leftmost, then longest, by trying each position in turn."""
 
 from __future__ import annotations
 

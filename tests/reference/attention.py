@@ -1,4 +1,4 @@
-"""Attention by its formula: float64, one query at a time, nothing left out."""
+"""Attention by its formula: float64, one query at a time, nothing skipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention whose weights drop out by a hash of their places, with whole masks, and its gradients."""
+"""Attention with dropout of weights by a hash of their positions, with whole masks, and its gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variants of attention by the words of their papers: float64, every score made alone, nothing kept between tokens."""
+"""Variants of attention by the formulas of their papers: float64, every score on its own, no state between tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Means of the rows of a table that bags of ids name, the plain way: float64, one id at a time."""
+"""Means of the table rows of bags of ids, in float64, one id at a time."""
 
 from __future__ import annotations
 

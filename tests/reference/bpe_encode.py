@@ -1,4 +1,4 @@
-"""Byte-pair encoding of one pretoken as its definition reads, quadratic and obvious.
+"""Byte-pair encoding of one pretoken by its definition, in quadratic time.
 
 Rank BPE (tiktoken) joins any neighbours whose bytes together are a token; merge-list BPE (tokenizers) joins
 only the pairs that its list names. Both take the best pair first and the leftmost of equals.

@@ -1,4 +1,4 @@
-"""BPE training as tokenizers does it, written down rule by rule, slow and plain.
+"""BPE training with the rules of tokenizers, one by one, slow and simple.
 
 The queue holds entries (count when made, pair, numbers of words). The entry with the greatest count comes next, of
 equals the smaller pair of ids. Pairs too long to become a token are never counted.

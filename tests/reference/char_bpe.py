@@ -1,4 +1,4 @@
-"""BPE over the characters of one pretoken as tokenizers' rules read, quadratic and obvious.
+"""BPE over the characters of one pretoken by the rules of tokenizers, in quadratic time.
 
 A token is (id, bytes that it covers). The bytes' tokens of a character come before the unknown characters that stand
 before it, and a character that is dropped covers nothing: what follows moves up.

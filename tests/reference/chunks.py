@@ -1,4 +1,4 @@
-"""A text and a tokenizer in, chunks out: what tokkit.chunks chooses, said naively."""
+"""The chunks that tokkit.chunks chooses for a text, by a naive search."""
 
 from __future__ import annotations
 

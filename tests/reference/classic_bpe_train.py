@@ -1,4 +1,4 @@
-"""Training of classic BPE as its paper tells it, all pairs counted anew at each step."""
+"""Classic BPE training as in its paper: all pairs are counted anew at each step."""
 
 from __future__ import annotations
 

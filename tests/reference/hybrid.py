@@ -1,4 +1,4 @@
-"""The hybrid model: a word is itself if it is a token, else its characters or bytes."""
+"""The hybrid model: a word that is a token is one token, any other becomes characters or bytes."""
 
 from __future__ import annotations
 

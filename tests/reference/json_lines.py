@@ -1,4 +1,4 @@
-"""The texts of JSON lines by Python's json, a line at a time: what the core's reader must give."""
+"""The texts of JSON lines by Python's json, line by line: the expected result of the core's reader."""
 
 from __future__ import annotations
 

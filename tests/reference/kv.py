@@ -1,4 +1,4 @@
-"""Rows of keys or values in the types of a cache, and back, as they are defined."""
+"""Rows of keys or values converted to the dtypes of a cache and back, by definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multi-head latent attention by its formulas: float64, keys and values of every head made anew, token by token."""
+"""Multi-head latent attention by its formulas: float64, keys and values of every head recomputed, token by token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear attention by its formula: float64, every weight of every query made from features, one query at a time."""
+"""Linear attention by its formula: float64, every weight computed from features, one query at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weighted sums of counts by exact fractions, as said in tokkit.trainers.Mixture."""
+"""Weighted sums of counts by exact fractions, as documented in tokkit.trainers.Mixture."""
 
 from __future__ import annotations
 

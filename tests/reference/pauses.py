@@ -1,4 +1,4 @@
-"""A place in a text in, the rank of its pause out: csrc/text/pauses.h, said naively."""
+"""The rank of the pause at a position in a text, by the rules of csrc/text/pauses.h."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pretokenizers that cut by kinds of characters or by matches, in the plainest form."""
+"""The pretokenizers that cut by classes of characters or by matches, in the simplest form."""
 
 from __future__ import annotations
 

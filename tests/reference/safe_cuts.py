@@ -1,4 +1,4 @@
-"""Safe cuts of a text: no token may begin before such a place and end after it.
+"""Safe cuts of a text: positions that no token spans.
 
 The core's rule (safe_cuts.h) in sets: a token spans the boundary of two characters with both of them whole, or
 with one of them in part. The core's sets are hashed, so it may see fewer cuts than there are here, never more.

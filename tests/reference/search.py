@@ -1,4 +1,4 @@
-"""Exact search of vectors, the plain way: float64, one row at a time."""
+"""Exact search of vectors in float64, one row at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pieces of a normalized text by a SentencePiece model of each of the four kinds, the plainest way."""
+"""Pieces of a normalized text by a SentencePiece model of each of the four types, in the simplest way."""
 
 from __future__ import annotations
 

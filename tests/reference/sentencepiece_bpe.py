@@ -1,4 +1,4 @@
-"""The pieces that sentencepiece's BPE merges in training, counted anew at each step."""
+"""The merges of sentencepiece's BPE training, with all pairs counted anew at each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalization by a SentencePiece model, in the plainest way."""
+"""Normalization by a SentencePiece model, in the simplest way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best pieces of a normalized text by a Unigram model: sentencepiece 0.2.3's rules in a page.
+"""The best pieces of a normalized text by a Unigram model, with the rules of sentencepiece 0.2.3.
 
 Scores are added up and compared as float32, in order of the starts of pieces and then of their lengths; a later way
 must be better to win. A score below -100,000 is taken off all that have one yet. A user-defined piece scores 0.1 for

@@ -1,4 +1,4 @@
-"""The offsets at which a text may be cut for threads and blocks, by the rule of the core, said naively."""
+"""The offsets at which a text may be cut for threads and blocks, by the rule of the core."""
 
 from __future__ import annotations
 

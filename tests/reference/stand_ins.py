@@ -1,4 +1,4 @@
-"""Stands in for a character by one of its category and script that all versions of Unicode have."""
+"""Replaces a character by one of the same category and script that all versions of Unicode have."""
 
 from __future__ import annotations
 

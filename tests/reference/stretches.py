@@ -1,4 +1,4 @@
-"""Cuts a text into matches of a pattern and what no match covers, as the `regex` package finds them.
+"""Cuts a text into matches of a pattern and the text between them, by the `regex` package.
 
 `regex` follows a newer Unicode than we do. So each character that 16.0 does not assign is replaced by one that no
 version does, and U+0295, whose category has changed since, by a letter of its old category.

@@ -1,4 +1,4 @@
-"""Unigram over the characters of one pretoken as tokenizers' rules read, all ways to every place weighed.
+"""Unigram over the characters of one pretoken by the rules of tokenizers: all paths to every position are compared.
 
 A token is (id, start, end) in characters; the bytes' tokens of unknown characters all cover the whole of them.
 """

@@ -1,4 +1,4 @@
-"""Unigram's training, by listing every segmentation of the units."""
+"""Unigram training by listing every segmentation of the units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The UTF-8 that the core reads of a str, by Python's codecs: surrogate pairs joined, lone ones U+FFFD."""
+"""The UTF-8 of a str by Python's codecs: surrogate pairs are joined, lone surrogates become U+FFFD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of vectors, the plain way: one record at a time, by Python's own numbers."""
+"""Files of vectors, read one record at a time, with Python's own numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word2vec pair by pair as its papers say (Mikolov et al. 2013), in float64, with the random numbers of the core."""
+"""Word2vec pair by pair as in its papers (Mikolov et al. 2013), in float64, with the random numbers of the core."""
 
 from __future__ import annotations
 

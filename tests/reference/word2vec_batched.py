@@ -1,4 +1,4 @@
-"""Skip-gram with a window in one step: all its words share the negative samples, and change after all products."""
+"""Skip-gram with one step for each window: its words share the negative samples; updates come after all products."""
 
 from __future__ import annotations
 

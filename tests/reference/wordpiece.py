@@ -1,4 +1,4 @@
-"""WordPiece over the characters of one word as its definition reads: all ends are tried, longest first."""
+"""WordPiece over the characters of one word by its definition: all ends are tried, longest first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WordPiece training by mutual information or by gain: all is counted anew for each merge."""
+"""WordPiece training by mutual information or by gain, with all counts computed anew for each merge."""
 
 from __future__ import annotations
 

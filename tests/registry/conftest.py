@@ -1,4 +1,4 @@
-"""Fixtures: a server on this machine that sends what a test asks for, good or broken."""
+"""Fixtures: a server on this machine that sends what a test asks for, valid or broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names "org/name" in, what the hub's cache or a hub on this machine has under them out."""
+"""Names "org/name" load files from the hub's cache or from a hub on this machine."""
 
 from __future__ import annotations
 

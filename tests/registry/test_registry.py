@@ -1,4 +1,4 @@
-"""Names give the encodings that tiktoken has under them, wherever their files lie."""
+"""Names give the encodings that tiktoken has under them, wherever their files are."""
 
 from __future__ import annotations
 

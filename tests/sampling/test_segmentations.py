@@ -1,4 +1,4 @@
-"""Other segmentations than the best, compared with a list of all of them, and with sentencepiece."""
+"""N-best and sampled segmentations, compared with a list of all of them and with sentencepiece."""
 
 from __future__ import annotations
 

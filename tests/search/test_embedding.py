@@ -1,4 +1,4 @@
-"""Files are embedded into an index and searched, as a program does it; once with real weights."""
+"""Files are embedded into an index and searched from a program; once with real weights."""
 
 from __future__ import annotations
 

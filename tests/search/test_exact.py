@@ -1,4 +1,4 @@
-"""Exact search finds the naive twin's rows for every instruction set, any threads, ties and tiny gaps."""
+"""Exact search finds the rows of the naive twin, for every instruction set, any threads, ties and tiny gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index on disk, made with an encoder without weights: added to, replaced, spoilt, interrupted."""
+"""An index on disk, with an encoder without weights: entries added, replaced, damaged, interrupted."""
 
 from __future__ import annotations
 

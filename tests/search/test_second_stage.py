@@ -1,4 +1,4 @@
-"""The second stage puts the candidates of the first in the order of its scores."""
+"""The reranker puts the candidates of the first search in the order of its scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts are read from files and folders of every kind; what is left out is listed with the reason."""
+"""Texts are read from files and folders of every kind; skipped files are listed with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decode streams return text as soon as it is whole, and in all what decoding at once gives."""
+"""Decode streams return text as soon as it is complete; concatenated, it is the text of decoding at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts are cut to a number of tokens at either side, never inside a character."""
+"""Texts are truncated to a number of tokens at either end, never inside a character."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts in files: they are what a training needs, whatever was counted where, and broken ones are named."""
+"""Files of counts give the same training as the texts, wherever they were counted; damaged ones are named."""
 
 from __future__ import annotations
 

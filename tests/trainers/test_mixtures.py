@@ -1,4 +1,4 @@
-"""Mixtures weigh the words of sources exactly, from text and from files of counts, in any order."""
+"""Mixtures weight the words of sources exactly, from text and from files of counts, in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training that was stopped goes on from its state with equal bytes, and a state that is broken is named."""
+"""A training that was stopped resumes from its state with equal bytes; a damaged state is named."""
 
 from __future__ import annotations
 

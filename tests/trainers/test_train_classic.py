@@ -1,4 +1,4 @@
-"""Classic BPE is trained merge for merge as the paper tells it, from text and from files."""
+"""Classic BPE is trained merge for merge as in its paper, from text and from files."""
 
 from __future__ import annotations
 

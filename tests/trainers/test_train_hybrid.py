@@ -1,4 +1,4 @@
-"""Words that fall back to characters or bytes run alike in the twin and in tokenizers."""
+"""Words that fall back to characters or bytes give equal ids in the twin and in tokenizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A `pretokenizer` in Python decides what pieces may cross: as in sentencepiece's trainer."""
+"""A `pretokenizer` in Python decides what pieces may span, as in sentencepiece's trainer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models trained by sentencepiece's options have its pieces, or, of Unigram, predict as well as its."""
+"""Models trained with sentencepiece's options have its pieces or, for Unigram, predict as well."""
 
 from __future__ import annotations
 

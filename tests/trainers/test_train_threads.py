@@ -1,4 +1,4 @@
-"""Counts and trainings that two threads call at once: the second is refused, and reads nothing half changed."""
+"""Counts and trainings that two threads use at once: the second call is refused, and reads no partial state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WordPiece training: by likelihood and mutual information as the naive twin, by frequency as tokenizers."""
+"""WordPiece training: by likelihood and mutual information as in the naive twin, by frequency as in tokenizers."""
 
 from __future__ import annotations
 

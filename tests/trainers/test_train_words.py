@@ -1,4 +1,4 @@
-"""Vocabularies of words, characters and bytes; those of words are as tokenizers trains them."""
+"""Vocabularies of words, characters and bytes; those of words as in tokenizers."""
 
 from __future__ import annotations
 

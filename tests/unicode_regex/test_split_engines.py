@@ -1,4 +1,4 @@
-"""Patterns of a user's own through the whole tokenizer: the three engines of splitting must give the same ids."""
+"""Your own patterns in a whole tokenizer: the three split engines give the same ids."""
 
 from __future__ import annotations
 

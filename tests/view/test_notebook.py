@@ -1,4 +1,4 @@
-"""What a notebook shows of comparisons, neighbours and attention: the values, and hostile texts that do not act."""
+"""What a notebook shows of comparisons, neighbours and attention: the values, and hostile texts escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model expects along a text: numbers beside the model's own logits, and the page of them in a browser."""
+"""The predictions of a model along a text: numbers equal to the model's logits, and the page in a browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of similarities: what it refuses, the order of its rows, and what a browser shows."""
+"""The page of similarities: errors, the order of its rows, and what a browser shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of models and vocabulary sizes: what a browser draws of the rows, and the command that writes it."""
+"""The page of models and vocabulary sizes: what a browser draws, and the command that writes it."""
 
 from __future__ import annotations
 

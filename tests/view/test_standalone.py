@@ -1,4 +1,4 @@
-"""Standalone pages: one file, no request, and no text that acts."""
+"""Standalone pages: one file, no request, and no text that runs as code."""
 
 from __future__ import annotations
 

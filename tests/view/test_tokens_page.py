@@ -1,4 +1,4 @@
-"""Pages of tokens: what they hold, and what a browser makes of them."""
+"""Pages of tokens: their content, and what a browser shows."""
 
 from __future__ import annotations
 

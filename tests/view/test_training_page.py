@@ -1,4 +1,4 @@
-"""The page of a training: each step is what the training did, and a browser redraws the text."""
+"""The page of a training: each step is that of the training, and a browser redraws the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of word vectors: what it holds, and what a browser does with it."""
+"""The page of word vectors: its content, and what a browser does with it."""
 
 from __future__ import annotations
 

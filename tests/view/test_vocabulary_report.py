@@ -1,4 +1,4 @@
-"""The report on a vocabulary: what it counts is so, and no token acts on the page."""
+"""The report on a vocabulary: its counts are right, and no token runs as code on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a word has its tokens: what is told of each model is what the model does."""
+"""Why a word has its tokens: the explanation for each model is what the model does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the playground in a browser share: two tokenizers, and a page with its server."""
+"""Fixtures of the playground's tests in a browser: two tokenizers, and a page with its server."""
 
 from __future__ import annotations
 

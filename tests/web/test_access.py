@@ -1,4 +1,4 @@
-"""Who may ask a server, and how much."""
+"""Access control of the server: who may send requests, and how many."""
 
 from __future__ import annotations
 

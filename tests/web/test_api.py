@@ -1,4 +1,4 @@
-"""The server of `tokkit serve`, in this process: answers, streams, errors, and clients that go away."""
+"""The server of `tokkit serve`, in this process: answers, streams, errors, and clients that disconnect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients of `tokkit serve` that go away: what they asked for ends, and makes room for others."""
+"""Clients of `tokkit serve` that disconnect: their requests end, and make room for others."""
 
 from __future__ import annotations
 

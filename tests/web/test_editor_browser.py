@@ -1,4 +1,4 @@
-"""The editor of the playground in Chromium: changes anywhere in short and long texts, undo, and what is in sight."""
+"""The editor of the playground in Chromium: edits anywhere in short and long texts, undo, and scrolling."""
 
 from __future__ import annotations
 

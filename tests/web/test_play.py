@@ -1,4 +1,4 @@
-"""The server of the playground: who may ask, what comes back, and what it says of bad input."""
+"""The server of the playground: access, answers, and errors for bad input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies of requests: what they ask for, by OpenAI's names and defaults, and what is wrong with them."""
+"""Bodies of requests: parameters by OpenAI's names and defaults, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of many requests side by side: they are those that are made alone, and one failure is nobody else's."""
+"""Texts of many requests in one batch equal those made alone, and one failure affects no other request."""
 
 from __future__ import annotations
 

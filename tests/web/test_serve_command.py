@@ -1,4 +1,4 @@
-"""`tokkit serve` as a process: it says where it is, answers, and ends cleanly."""
+"""`tokkit serve` as a process: it prints its address, answers, and ends cleanly."""
 
 from __future__ import annotations
 

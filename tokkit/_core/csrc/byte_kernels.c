@@ -1,4 +1,4 @@
-/* Which table of byte kernels an instruction set has. */
+/* Returns the table of byte kernels of an instruction set. */
 #include "byte_kernels.h"
 
 extern const tk_byte_kernels tk_byte_kernels_scalar;

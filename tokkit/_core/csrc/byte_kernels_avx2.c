@@ -1,4 +1,4 @@
-/* The byte kernels by AVX2: see byte_kernels.h, and text/bytes.h for how they are written. */
+/* The byte kernels for AVX2: see byte_kernels.h, and text/bytes.h for the operations they use. */
 #include "isa.h"
 #if TK_X86
 #include "text/bytes_avx2.h"

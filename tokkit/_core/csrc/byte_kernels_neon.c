@@ -1,4 +1,4 @@
-/* The byte kernels by NEON: see byte_kernels.h, and text/bytes.h for how they are written. */
+/* The byte kernels for NEON: see byte_kernels.h, and text/bytes.h for the operations they use. */
 #include "isa.h"
 #if TK_NEON
 #include "text/bytes_neon.h"

@@ -1,4 +1,4 @@
-/* The byte kernels in plain C; where these read one character after another, they stand beside what calls them. */
+/* The byte kernels in plain C. Those that read one character at a time are in the files that call them. */
 #include "byte_kernels.h"
 #include "text/bytes_scalar.h"
 

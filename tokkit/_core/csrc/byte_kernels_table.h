@@ -1,4 +1,4 @@
-/* The table of byte kernels of one instruction set: a byte_kernels_*.c includes this once, after its vectors
+/* Defines the table of byte kernels of one instruction set: a byte_kernels_*.c includes this once, after its vectors
    (text/bytes_*.h), with TK_TABLE for the name of the table, and TK_KEYS defined if it has the kernels of keys. */
 #include "byte_kernels.h"
 

@@ -1,4 +1,4 @@
-/* Measures the clock rate with a chain of instructions of known length. */
+/* Measures the clock rate by timing a chain of instructions of known latency. */
 #ifndef TK_CYCLES_H
 #define TK_CYCLES_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Threads that wait for the jobs of calls, and begin when there are too few of them: see thread_team.h. */
+/* Starts threads when a job needs more, and lets them wait for the next job: see thread_team.h. */
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>

@@ -1,4 +1,4 @@
-/* A team of threads for one job. Threads stay for the next one; fork() meets none, and its child begins without any. */
+/* A team of threads that run one job together. They stay for the next job; idle ones end before a fork(). */
 #ifndef TK_TEAM_H
 #define TK_TEAM_H
 #include "base.h"

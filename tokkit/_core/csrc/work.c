@@ -1,4 +1,4 @@
-/* The count of steps, and what shows it to the tests: see base.h. */
+/* Counts the steps of loops, and lets the tests read the count: see base.h. */
 #include "base.h"
 
 _Thread_local uint64_t tk_work;

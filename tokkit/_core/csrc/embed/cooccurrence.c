@@ -1,4 +1,4 @@
-/* Rows of co-occurrence: see cooccurrence.h. */
+/* Computes the rows of co-occurrence counts: see cooccurrence.h. */
 #include "embed/cooccurrence.h"
 
 /* The window of a word is asked for so many words before its turn: texts are larger than caches. */

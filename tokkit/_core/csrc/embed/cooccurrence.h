@@ -1,4 +1,4 @@
-/* Counts of the words in windows around words, row by row: rows of a sparse matrix in order, sums in double. */
+/* Counts the words in the windows around each word, as rows of a sparse matrix, in order; sums are double. */
 #ifndef TK_COOCCURRENCE_H
 #define TK_COOCCURRENCE_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Decimals ↔ float32, without libc's functions, which depend on the locale.
+/* Converts decimals to float32 and back, without libc's functions, which depend on the locale.
 
    A decimal whose digits fit 53 bits and whose power of ten is at most 22 becomes a double by one rounding (Clinger,
    How to Read Floating Point Numbers Accurately, 1990), and then a float, as numpy does it. Others are scaled in steps:

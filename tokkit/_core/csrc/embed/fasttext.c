@@ -1,4 +1,4 @@
-/* The threads of fasttext.h, and what each needs of memory. */
+/* Runs the training of fasttext.h in threads, each with its own scratch memory. */
 #include <math.h>
 #include "nn/float_kernels.h"
 #include "thread_team.h"

@@ -1,4 +1,4 @@
-/* The loops of fasttext.h, over the words of lanes_*.h. */
+/* The loops of fasttext.h, with the vector operations of lanes_*.h. */
 #ifndef TK_FASTTEXT_LOOPS_H
 #define TK_FASTTEXT_LOOPS_H
 #include "embed/fasttext.h"

@@ -1,4 +1,4 @@
-/* Records cut into parts for threads: see glove.h. */
+/* Divides the records among threads: see glove.h. */
 #include "embed/glove.h"
 #include "nn/float_kernels.h"
 #include "thread_team.h"

@@ -1,4 +1,4 @@
-/* The loop of glove.h, over the words of lanes_*.h. */
+/* The loop of glove.h, with the vector operations of lanes_*.h. */
 #ifndef TK_GLOVE_LOOPS_H
 #define TK_GLOVE_LOOPS_H
 #include "embed/glove.h"

@@ -1,4 +1,4 @@
-/* Reading of lines: see labelled.h. */
+/* Reads lines of words and labels: see labelled.h. */
 #include "embed/labelled.h"
 
 static const uint8_t end_of_line[] = {'<', '/', 's', '>'};

@@ -1,4 +1,4 @@
-/* Lines of words and labels: text to numbers of words, and to the rows whose mean is the vector of a line. */
+/* Lines of words and labels: converts text to word numbers, and to the rows whose mean is the vector of a line. */
 #ifndef TK_LABELLED_H
 #define TK_LABELLED_H
 #include "embed/ngrams.h"

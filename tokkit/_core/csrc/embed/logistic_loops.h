@@ -1,7 +1,7 @@
-/* Steps of logistic regressions that share their input: the products, their slopes and the changes, by rows at once.
+/* Training steps of logistic regressions with a common input: products, gradients and updates of several rows at once.
 
-   Written over the words of lanes_*.h. All rows of a group are distinct: the order in which they are learnt does not
-   matter then, and one pass over the input serves them all. */
+   Written with the vector operations of lanes_*.h. All rows of a group are distinct: the order of their updates does
+   not matter then, and one pass over the input serves them all. */
 #ifndef TK_LOGISTIC_LOOPS_H
 #define TK_LOGISTIC_LOOPS_H
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Hashes of n-grams, each begun where its predecessor ended: see ngrams.h. */
+/* Computes the hashes of n-grams, each from the hash of its prefix: see ngrams.h. */
 #include "embed/ngrams.h"
 
 #define FNV_START 2166136261u

@@ -1,4 +1,4 @@
-/* Hashed n-grams of characters and words, with the numbers of fastText. */
+/* Hashed n-grams of characters and words, with the same hashes as in fastText. */
 #ifndef TK_NGRAMS_H
 #define TK_NGRAMS_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Copies of rows, made and given back: see own_rows.h. */
+/* Makes private copies of rows, and adds their changes to the matrix: see own_rows.h. */
 #include "embed/own_rows.h"
 
 /* Changes of a row that the threads together have not added yet, about: steps of so many, each of which did not see the

@@ -1,7 +1,7 @@
 /* Private copies of the most frequently changed rows of a matrix, one per thread.
 
-   Rows that all cores write to at each step travel between their caches, which takes longer than the work on them. A
-   thread changes its own copies of such rows, and adds what has changed to the matrix after some steps. */
+   Rows that all cores write at each step move between their caches, which takes longer than the computation. A thread
+   changes its own copies of such rows, and adds the changes to the matrix after some steps. */
 #ifndef TK_OWN_ROWS_H
 #define TK_OWN_ROWS_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Which kernel a product of a sparse matrix runs: see sparse.h. */
+/* Chooses the kernel of a sparse product: see sparse.h. */
 #include "embed/sparse.h"
 #include "nn/float_kernels.h"
 

@@ -1,4 +1,4 @@
-/* The loop of sparse.h, over the words of lanes_*.h. */
+/* The loop of sparse.h, with the vector operations of lanes_*.h. */
 #ifndef TK_SPARSE_LOOPS_H
 #define TK_SPARSE_LOOPS_H
 #include "embed/sparse.h"

@@ -1,4 +1,4 @@
-/* Records and lines of vector files → keys, joined, and rows of floats. */
+/* Reads the records and lines of vector files: concatenated keys, and rows of floats. */
 #include "embed/vector_file.h"
 #include "embed/decimal.h"
 #include "isa.h"

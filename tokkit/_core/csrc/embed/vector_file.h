@@ -1,4 +1,4 @@
-/* Files of vectors: records of word2vec's .bin and lines of text, read chunk by chunk, and lines of text written. */
+/* Vector files: reads records of word2vec's .bin and lines of text chunk by chunk, and writes lines of text. */
 #ifndef TK_VECTOR_FILE_H
 #define TK_VECTOR_FILE_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Sentences dealt out to threads: see word2vec.h. */
+/* Divides the sentences among threads: see word2vec.h. */
 #include "embed/word2vec.h"
 
 #include "nn/float_kernels.h"

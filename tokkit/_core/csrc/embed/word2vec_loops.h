@@ -1,4 +1,4 @@
-/* The loops of word2vec.h, over the words of lanes_*.h. */
+/* The loops of word2vec.h, with the vector operations of lanes_*.h. */
 #ifndef TK_WORD2VEC_LOOPS_H
 #define TK_WORD2VEC_LOOPS_H
 #include "embed/logistic_loops.h"

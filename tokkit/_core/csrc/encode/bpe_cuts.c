@@ -1,4 +1,4 @@
-/* Collecting the safe cuts of a vocabulary: see safe_cuts.h. */
+/* Finds the safe cuts of a vocabulary: see safe_cuts.h. */
 #include "encode/bpe_model.h"
 
 #include "text/utf8.h"

@@ -1,6 +1,6 @@
 /* Making the keys of words from the ends of pretokens, and prefetching their cache lines.
 
-   The keys of a chunk stand apart by their parts, so that vectors can write eight at a time. */
+   The parts of the keys of a chunk are in separate arrays, so that vector code can write eight at a time. */
 #ifndef TK_BPE_KEYS_H
 #define TK_BPE_KEYS_H
 #include "byte_kernels.h"

@@ -1,5 +1,5 @@
-/* The keys of eight pretokens at a time, by AVX-512: see bpe_keys.h. Products of 64 bits, which make the hash, are what
-   AVX2 and NEON do not have: there, and in the words of bytes.h, one key after another is as fast. */
+/* Makes the keys of eight pretokens at a time, by AVX-512: see bpe_keys.h. AVX2 and NEON lack the products of 64 bits
+   that the hash needs: with them, and with the operations of bytes.h, one key after another is as fast. */
 #ifndef TK_BPE_KEYS_AVX512_H
 #define TK_BPE_KEYS_AVX512_H
 #include "encode/bpe_keys.h"

@@ -1,7 +1,7 @@
-/* BPE over characters, of tokenizer.json and of SentencePiece's models alike.
+/* BPE over characters, for models of tokenizer.json and of SentencePiece.
 
-   The pair of least rank merges first, of equal ranks the leftmost. A few symbols merge in small arrays, which is
-   quadratic but local; many in a list with a heap, O(n log n). A symbol is the id of its token; TK_NO_ID merges with
+   The pair with the lowest rank merges first, of equal ranks the leftmost. A few symbols merge in small arrays, which
+   is quadratic but local; many in a list with a heap, O(n log n). A symbol is the id of its token; TK_NO_ID merges with
    nothing. */
 #ifndef TK_CHAR_MERGE_H
 #define TK_CHAR_MERGE_H

@@ -1,4 +1,4 @@
-/* Looking up merges that are spelt as two strings each: see merge_list.h. */
+/* Looks up merges that are given as two strings each: see merge_list.h. */
 #include "encode/merge_list.h"
 
 /* The string from *at up to a separator, which is passed over, or to the end; 0 where the other one comes first. */

@@ -1,7 +1,7 @@
-/* Byte-level BPE of a pretoken that the cache's first line does not have.
+/* Byte-level BPE of a pretoken that is not in its first cache line.
 
-   The pretoken is cut where no token can span the cut (safe_cuts.h), and its units are looked up in turn; only what is
-   still unknown is merged. */
+   The pretoken is cut where no token can span the cut (safe_cuts.h), and its units are looked up in turn; only units
+   that are not in the cache are merged. */
 #include "encode/bpe_backtrack.h"
 #include "encode/bpe_merge.h"
 #include "encode/plan.h"

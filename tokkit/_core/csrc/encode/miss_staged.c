@@ -1,4 +1,4 @@
-/* Encoding a unit that the cache does not have: through the components, one by one, and the model. */
+/* Encodes a unit that is not in the cache: runs the components one by one, then the model. */
 #include "encode/plan.h"
 
 tk_staged *tk_staged_of(tk_worker *w) {

@@ -1,4 +1,4 @@
-/* The loop over pretokens, and what all models are built on: see model.h. */
+/* The loop over pretokens, and what all models share: see model.h. */
 #include "encode/model.h"
 
 void tk_model_worker_free(tk_model_worker *w) {

@@ -1,7 +1,7 @@
-/* What the models of tokenizer.json share, which make tokens of the pretokens of an aligned text.
+/* The interface of the models of tokenizer.json, which turn the pretokens of an aligned text into tokens.
 
-   A model gives the tokens of one pretoken; the loop around it and the output are here. A model is immutable; a worker
-   is one thread's. */
+   A model makes the tokens of one pretoken; the loop over pretokens and the output are here. A model is immutable; one
+   thread at a time uses a worker. */
 #ifndef TK_MODEL_H
 #define TK_MODEL_H
 #include "text/aligned.h"

@@ -1,4 +1,4 @@
-/* BPE over the characters of a pretoken, as tokenizers has it.
+/* BPE over the characters of a pretoken, as in tokenizers.
 
    Pretokens of few symbols merge in small arrays; long ones, those with a prefix (where a merge may make what was there
    before) and those with dropout in a list with a heap (encode/char_merge.h). */

@@ -1,7 +1,7 @@
-/* Unigram by Viterbi in double precision, as tokenizers has it.
+/* Unigram by Viterbi in double precision, as in tokenizers.
 
-   Every character is a token or may be unknown, at the least score less ten. Of two ways to the same place the later
-   must be better to win. Neighbouring unknown tokens are one. O(n times the longest token). */
+   A character without a token is unknown, with the minimum score less 10. Of two paths to the same position, the later
+   one must be better to win. Adjacent unknown tokens become one. O(n times the longest token). */
 #include "encode/model.h"
 
 static const double UNKNOWN_PENALTY = 10.0;

@@ -1,4 +1,4 @@
-/* WordLevel: a word that is no token is the unknown token. */
+/* WordLevel: a word is one token, or the unknown token if the vocabulary does not have it. */
 #include "encode/model.h"
 
 static int encode(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, size_t n) {

@@ -1,7 +1,7 @@
-/* WordPiece: the longest token that fits, then the longest that follows it.
+/* WordPiece: the longest token at the start of a word, then the longest token that continues it, and so on.
 
-   Tokens inside a word stand in the vocabulary with a prefix ("##"); a word that does not come out, or that has too
-   many characters, is one unknown token. */
+   Tokens inside a word have a prefix ("##") in the vocabulary; a word that tokens cannot cover, or that has too many
+   characters, is one unknown token. */
 #include "encode/model.h"
 
 static int add_unknown(const tk_model *m, tk_model_worker *w, size_t n) {

@@ -1,4 +1,4 @@
-/* How far a pattern's last pretoken is known to reach, and where inside it two merged parts meet: see open_piece.h. */
+/* Finds where a text may be cut inside its last pretoken, which may continue: see open_piece.h. */
 #include "encode/open_piece.h"
 
 #include "text/utf8.h"

@@ -1,5 +1,5 @@
-/* Where a text that may go on may be cut all the same, for byte-level BPE whose text is cut by a compiled pattern: the
-   end of a pretoken that nothing can change, or a place inside the pretoken that is still open.
+/* Finds where a text that may continue can be cut nevertheless, for byte-level BPE with a compiled pattern: at the end
+   of a pretoken that later text cannot change, or inside the last pretoken.
 
    A place b inside a pretoken divides it if, whatever follows, its tokens are those of the two parts. Let the pretoken
    be known to reach `reach`, and no token be longer than L. The pretoken's tokens, whatever follows, have a boundary q

@@ -1,6 +1,6 @@
-/* Encoding with spans and words: the units of a plan with a cache that knows ids and both.
+/* Encodes a text to ids, spans and words: the cache has all three for each unit of the plan.
 
-   What the cache keeps for a unit is two numbers a token: its id; and its first byte, the byte after it, and its word,
+   The cache keeps two numbers for each token of a unit: its id; and its first byte, the byte after it, and its word,
    counted from the start of the unit. */
 #include "encode/bpe_keys.h"
 #include "encode/plan.h"

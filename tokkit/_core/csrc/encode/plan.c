@@ -1,7 +1,7 @@
-/* The phases of a chunk of units, and the added tokens between sections: see plan.h.
+/* Encodes chunks of units in three phases, and the added tokens between sections: see plan.h.
 
    Phase 1 finds the ends of up to TK_CHUNK units, phase 2 makes their keys and prefetches their cache lines, phase 3
-   looks them up and writes ids; what misses goes the plan's own way. */
+   looks them up and writes ids; the plan's `miss` encodes the units that are not in the cache. */
 #include "encode/plan.h"
 
 #include "encode/bpe_keys.h"

@@ -1,7 +1,7 @@
-/* The encoding of every tokenizer: a plan says how a text is cut into units, one exact cache knows the ids
-   of those that came before, and what the plan has for a miss makes those of the others.
+/* How every tokenizer encodes: a plan cuts a text into units, an exact cache has the ids of earlier units, and the
+   function `miss` of the plan computes the ids of the others.
 
-   A plan is immutable, so threads share one; a worker is one thread's at a time. */
+   A plan is immutable, so threads share one; one thread at a time uses a worker. */
 #ifndef TK_PLAN_H
 #define TK_PLAN_H
 #include "split/added.h"

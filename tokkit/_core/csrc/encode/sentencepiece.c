@@ -1,5 +1,5 @@
-/* Encoding the sections of a text by a sentencepiece model, which normalizes, cuts and remembers by rules of its
-   own: see sp_engine.h. Each section is a document. */
+/* Encodes the sections of a text by a sentencepiece model, which has its own normalizer, units and cache: see
+   sp_engine.h. Each section is a document. */
 #include "encode/plan.h"
 #include "sentencepiece/sp_engine.h"
 

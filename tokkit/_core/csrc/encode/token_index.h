@@ -1,4 +1,4 @@
-/* Packed tokens found by their bytes: open addressing, immutable once built. */
+/* Finds packed tokens by their bytes: a hash table with open addressing, immutable once built. */
 #ifndef TK_TOKEN_INDEX_H
 #define TK_TOKEN_INDEX_H
 #include "encode/token_trie.h"

@@ -1,4 +1,4 @@
-/* The growing vocabulary of a training: ids by the bytes of tokens. */
+/* The growing vocabulary of a training: finds the id of a token by its bytes. */
 #ifndef TK_TOKEN_TABLE_H
 #define TK_TOKEN_TABLE_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* A trie of the bytes of tokens: all tokens that a text begins with, one load a byte.
+/* A trie of the bytes of tokens: finds all tokens that a text begins with, with one load for each byte.
 
    A node is a 64-bit cell: its token's id + 1 (0: none ends here) in the low 23 bits, then the byte that leads to
    it and a bit that says that the cell is taken, then in the upper half where its children stand: the child by byte

@@ -1,4 +1,4 @@
-/* How the cache of words is preloaded, searched, filled and grown: see word_cache.h. */
+/* Preloads, searches, fills and grows the cache of words: see word_cache.h. */
 #include "encode/word_cache.h"
 
 #include "large_memory.h"

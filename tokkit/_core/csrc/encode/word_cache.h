@@ -1,6 +1,6 @@
 /* An exact cache of the ids of words, keyed by all bytes of one pretoken and owned by one thread.
 
-   Words of up to 15 bytes stand in 32-byte entries, two in a cache line: the 16-byte key is the bytes and,
+   Words of up to 15 bytes have 32-byte entries, two in a cache line: the 16-byte key is the bytes and,
    in its last byte, their number, so a free entry (all zero) equals no word. Up to four ids stand inline,
    their number in the top bits of the first; more stand in the arena, and TK_MANY_IDS in these bits says so.
    A full line overflows into the next. Longer pretokens have a table of their own.

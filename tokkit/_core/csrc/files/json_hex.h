@@ -1,4 +1,4 @@
-/* The four digits of an escape \uXXXX. */
+/* Reads the four hexadecimal digits of a \uXXXX escape. */
 #ifndef TK_JSON_HEX_H
 #define TK_JSON_HEX_H
 #include "base.h"

@@ -1,6 +1,6 @@
-/* Reading the texts of JSON lines: see json_lines.h.
+/* Reads the texts of JSON lines: see json_lines.h.
 
-   A line ends at a line break or at the zero byte after all, and no loop goes on at either. */
+   A line ends at a line break or at the zero byte after the data; every loop stops at both. */
 #include "files/json_lines.h"
 
 #include "files/json_hex.h"

@@ -1,7 +1,7 @@
-/* The texts of JSON lines: of each line's object, the string that a field has, unescaped, one after another.
+/* Reads the texts of JSON lines: the string in one field of each line's object, unescaped and concatenated.
 
-   A line is read here if it is JSON as Python's json reads it, and has such a text. Any other, right or wrong, is left
-   to who asked, who reads it another way. */
+   A line is read here if it is JSON as Python's json reads it, and has such a text. The caller must read any other
+   line, valid or not, in another way. */
 #ifndef TK_JSON_LINES_H
 #define TK_JSON_LINES_H
 #include "byte_kernels.h"

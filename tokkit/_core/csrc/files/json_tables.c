@@ -1,6 +1,6 @@
-/* Reading the great tables of a tokenizer.json: see json_tables.h.
+/* Reads the large tables of a tokenizer.json: see json_tables.h.
 
-   A zero byte stands after the text, and no loop goes on at one, so that none looks for the end. */
+   A zero byte follows the text, and every loop stops at it, so that none compares with the end. */
 #include "files/json_tables.h"
 
 #include "files/json_hex.h"

@@ -1,7 +1,7 @@
 /* The large tables of a tokenizer.json, read from its bytes: the model's vocabulary and merges, packed.
 
-   All else in the file is only passed over. What is unusual in any way, right or wrong, is TK_BAD_INPUT: who asks
-   reads the file another way then, which says what is wrong. */
+   The rest of the file is skipped. Anything unusual, valid or not, is TK_BAD_INPUT: the caller then reads the file in
+   another way, which says what is wrong. */
 #ifndef TK_JSON_TABLES_H
 #define TK_JSON_TABLES_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* How far any text of some kind of characters may go on from a state: see machine.h. */
+/* Finds how many characters of a class may follow a state, whatever they are: see machine.h. */
 #include "grammars/machine.h"
 
 enum { SET = 48 };

@@ -1,4 +1,4 @@
-/* States of a grammar's text, made as they are met: see machine.h. */
+/* Makes the states of a grammar as texts reach them: see machine.h. */
 #include "grammars/machine.h"
 
 enum { FIRST_SLOTS = 256 };

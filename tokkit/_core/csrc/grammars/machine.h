@@ -1,6 +1,6 @@
-/* Runs a grammar byte by byte. All that is possible at a place is one state: a set of threads, each a node and a stack
-   of the nodes where the rules that are open go on. States are numbered as they are met, and so are stacks, so that
-   equal ones are one; the next state for a class of bytes is looked up, and computed the first time. */
+/* Runs a grammar byte by byte. A state is all that is possible at a position: a set of threads, each a node and a stack
+   of the nodes where its unfinished rules continue. States and stacks are numbered when they first occur, so that equal
+   ones have one number; the next state for a class of bytes is computed once, and then looked up. */
 #ifndef TK_MACHINE_H
 #define TK_MACHINE_H
 #include "grammars/network.h"

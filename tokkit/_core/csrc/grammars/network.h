@@ -1,7 +1,7 @@
 /* A grammar over bytes: rules that call one another, each a nondeterministic automaton. grammars/network.py makes it.
 
-   A node has edges (a range of bytes, and where it leads), and jumps, which take no byte: to a node, or first through
-   a whole rule. */
+   A node has edges (a range of bytes, and the node it leads to), and jumps, which read no byte: to a node directly, or
+   through a whole rule. */
 #ifndef TK_NETWORK_H
 #define TK_NETWORK_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Walks of the trie of tokens: see token_masks.h.
+/* Traverses the tries of tokens: see token_masks.h.
 
    Inside a JSON string nearly all tokens are allowed, and most of them are plain. So they are in tries of their own:
    if the machine says that any plain text may follow, all of their bits are taken at once, and so are those of a

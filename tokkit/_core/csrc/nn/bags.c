@@ -1,4 +1,4 @@
-/* Bags cut into parts for threads: see bags.h. */
+/* Divides the bags among threads: see bags.h. */
 #include "nn/float_kernels.h"
 #include "thread_team.h"
 

@@ -1,4 +1,4 @@
-/* The loops of bags.h, over the words of lanes_*.h. */
+/* The loops of bags.h, with the vector operations of lanes_*.h. */
 #ifndef TK_BAGS_LOOPS_H
 #define TK_BAGS_LOOPS_H
 #include <math.h>

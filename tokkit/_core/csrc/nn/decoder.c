@@ -1,4 +1,4 @@
-/* Chunks of new tokens through all layers, with what the caches hold before them: see decoder.h. */
+/* Runs chunks of new tokens through all layers, after the tokens in the caches: see decoder.h. */
 #include "nn/decoder.h"
 
 #include "nn/rows.h"

@@ -1,4 +1,4 @@
-/* Rows cut into parts for threads: see dots.h. */
+/* Divides the rows among threads: see dots.h. */
 #include "nn/float_kernels.h"
 #include "thread_team.h"
 

@@ -1,4 +1,4 @@
-/* The loops of dots.h, over the words of lanes_*.h. */
+/* The loops of dots.h, with the vector operations of lanes_*.h. */
 #ifndef TK_DOTS_LOOPS_H
 #define TK_DOTS_LOOPS_H
 #include "nn/dots.h"

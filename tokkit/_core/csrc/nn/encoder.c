@@ -1,4 +1,4 @@
-/* Chunks of packed sequences through all layers: see encoder.h. */
+/* Runs chunks of packed sequences through all layers: see encoder.h. */
 #include "nn/encoder.h"
 
 #include <stdatomic.h>

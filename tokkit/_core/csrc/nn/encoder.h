@@ -1,7 +1,7 @@
 /* A post-norm transformer encoder on packed sequences, all layers in one call.
 
-   Sequences are taken some at a time, so that what a layer leaves is still in the cache when the next one reads it;
-   threads share these chunks. Nothing is padded. */
+   A few sequences are processed at a time, so that the output of a layer is still in the cache when the next one reads
+   it; threads share these chunks. Nothing is padded. */
 #ifndef TK_ENCODER_H
 #define TK_ENCODER_H
 #include "nn/attend.h"

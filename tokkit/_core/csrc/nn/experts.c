@@ -1,4 +1,4 @@
-/* Routes rows to experts and sums what these give: see experts.h. */
+/* Routes rows to experts, and adds the outputs of the experts: see experts.h. */
 #include "nn/experts.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Handing sequences and heads of linear attention to threads: see feature_attention.h. */
+/* Divides the sequences and heads of linear attention among threads: see feature_attention.h. */
 #include "nn/float_kernels.h"
 #include "thread_team.h"
 

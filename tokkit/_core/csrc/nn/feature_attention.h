@@ -1,4 +1,4 @@
-/* Linear attention: the weight of a key is a product of positive features, and what came before is summed in a state.
+/* Linear attention: weights are products of positive features, and a state holds the sums over all earlier keys.
 
    out_i = Σ_j φ(q_i)·φ(k_j) v_j / Σ_j φ(q_i)·φ(k_j), zeros where the divisor is below FLT_MIN. S = Σ_j φ(k_j) v_jᵀ and
    z = Σ_j φ(k_j) are all that is kept of keys, so that time grows with the length, and memory does not. */

@@ -1,4 +1,4 @@
-/* The loops of feature_attention.h, over the words of lanes_*.h.
+/* The loops of feature_attention.h, with the vector operations of lanes_*.h.
 
    A chunk of tokens at a time: inside it weights are made and multiplied as in attention, all that came before it is
    one product with the state. Rows are queries, or features of the state; lanes are keys, or dimensions of values. */

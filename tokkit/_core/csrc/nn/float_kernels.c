@@ -1,4 +1,4 @@
-/* Which table of float kernels an instruction set has. */
+/* Returns the table of float kernels of an instruction set. */
 #include "nn/float_kernels.h"
 
 extern const tk_float_kernels tk_float_kernels_scalar;

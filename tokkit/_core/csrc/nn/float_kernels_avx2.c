@@ -1,4 +1,4 @@
-/* The float kernels by AVX2: see float_kernels.h. */
+/* The float kernels for AVX2: see float_kernels.h. */
 #include "isa.h"
 #if TK_X86
 #include "nn/lanes_avx2.h"

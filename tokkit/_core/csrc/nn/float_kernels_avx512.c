@@ -1,4 +1,4 @@
-/* The float kernels by AVX-512: see float_kernels.h. */
+/* The float kernels for AVX-512: see float_kernels.h. */
 #include "isa.h"
 #if TK_X86
 #include "nn/lanes_avx512.h"

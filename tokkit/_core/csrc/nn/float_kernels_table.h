@@ -1,4 +1,4 @@
-/* The table of float kernels of one instruction set: a float_kernels_*.c includes this once, after its vectors
+/* Defines the table of float kernels of one instruction set: a float_kernels_*.c includes this once, after its vectors
    (lanes_*.h), with TK_TABLE for the name of the table, and TK_GEMM_BF16 for the products of bf16 if it has any. */
 #include "nn/float_kernels.h"
 

@@ -1,4 +1,4 @@
-/* Matrix products of some rows with some panels: the loops of linear.h, over the words of lanes_*.h. */
+/* Matrix products of some rows with some panels: the loops of linear.h, with the vector operations of lanes_*.h. */
 #ifndef TK_GEMM_LOOPS_H
 #define TK_GEMM_LOOPS_H
 #include <math.h>

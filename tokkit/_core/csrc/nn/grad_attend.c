@@ -1,4 +1,4 @@
-/* Handing sequences and heads to threads: see grad_attend.h. */
+/* Divides sequences and heads among threads: see grad_attend.h. */
 #include "nn/grad_kernels.h"
 #include "thread_team.h"
 

@@ -1,8 +1,8 @@
-/* Causal attention for training: forward with the logarithms of its sums, and backward, which recomputes the weights.
+/* Causal attention for training: forward, which saves the log-sums of softmax; and backward, which recomputes weights.
 
-   Rows are those of sequences after one another, heads stand side by side in them. Of the weights no more than a block
-   of queries is kept at a time; forward saves one number a query and head. Each key head is worked on by one thread, in
-   one order: results are the same for any number of them. */
+   Rows are the tokens of the sequences, concatenated, with the heads side by side. Only the weights of one block of
+   queries are kept at a time; forward saves one number for each query and head. One thread processes a key head, in a
+   fixed order: results are the same for any number of threads. */
 #ifndef TK_GRAD_ATTEND_H
 #define TK_GRAD_ATTEND_H
 #include "base.h"

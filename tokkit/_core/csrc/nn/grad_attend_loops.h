@@ -1,4 +1,4 @@
-/* The loops of grad_attend.h, over the words of lanes_*.h: scores are [key][query], so that lanes are queries. */
+/* The loops of grad_attend.h, with the vector operations of lanes_*.h: scores are [key][query]; lanes are queries. */
 #ifndef TK_GRAD_ATTEND_LOOPS_H
 #define TK_GRAD_ATTEND_LOOPS_H
 #include <math.h>

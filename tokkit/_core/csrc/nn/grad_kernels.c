@@ -1,4 +1,4 @@
-/* Which table of kernels of training an instruction set has. */
+/* Returns the table of training kernels of an instruction set. */
 #include "nn/grad_kernels.h"
 
 extern const tk_grad_kernels tk_grad_kernels_scalar;

@@ -1,4 +1,4 @@
-/* The kernels of training: a table of them for each instruction set. */
+/* The training kernels: a table of them for each instruction set. */
 #ifndef TK_GRAD_KERNELS_H
 #define TK_GRAD_KERNELS_H
 #include "isa.h"

@@ -1,4 +1,4 @@
-/* The kernels of training by AVX2: see grad_kernels.h. */
+/* The training kernels for AVX2: see grad_kernels.h. */
 #include "isa.h"
 #if TK_X86
 #include "nn/lanes_avx2.h"

@@ -1,4 +1,4 @@
-/* The kernels of training by AVX-512: see grad_kernels.h. */
+/* The training kernels for AVX-512: see grad_kernels.h. */
 #include "isa.h"
 #if TK_X86
 #include "nn/lanes_avx512.h"

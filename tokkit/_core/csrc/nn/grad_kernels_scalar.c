@@ -1,4 +1,4 @@
-/* The kernels of training in plain C: see grad_kernels.h. */
+/* The training kernels in plain C: see grad_kernels.h. */
 #include "nn/lanes_scalar.h"
 
 #define TK_TABLE tk_grad_kernels_scalar

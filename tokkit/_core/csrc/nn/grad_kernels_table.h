@@ -1,5 +1,5 @@
-/* The table of the kernels of training of one instruction set: a grad_kernels_*.c includes this once, after its vectors
-   (lanes_*.h), with TK_TABLE for the name of the table. */
+/* Defines the table of training kernels of one instruction set: a grad_kernels_*.c includes this once, after its
+   vectors (lanes_*.h), with TK_TABLE for the name of the table. */
 #include "nn/grad_kernels.h"
 
 #include "nn/grad_attend_loops.h"

@@ -1,4 +1,4 @@
-/* Rows or columns cut into chunks for threads, and sums of chunks in their order: see grad_rows.h. */
+/* Divides rows or columns among threads, in chunks, and adds the sums of chunks in order: see grad_rows.h. */
 #include "nn/grad_kernels.h"
 #include "thread_team.h"
 

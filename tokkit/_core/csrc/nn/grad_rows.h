@@ -1,5 +1,5 @@
-/* Backward of what works on rows: norms, activations, gates, softmax with a loss, biases, embeddings; dropout, and
-   batch norm both ways. */
+/* Backward passes of operations on rows: norms, activations, gates, cross-entropy, biases, embeddings; and dropout
+   and batch norm, forward and backward. */
 #ifndef TK_GRAD_ROWS_H
 #define TK_GRAD_ROWS_H
 #include "base.h"

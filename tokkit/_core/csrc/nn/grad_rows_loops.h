@@ -1,4 +1,4 @@
-/* The loops of grad_rows.h, over the words of lanes_*.h. */
+/* The loops of grad_rows.h, with the vector operations of lanes_*.h. */
 #ifndef TK_GRAD_ROWS_LOOPS_H
 #define TK_GRAD_ROWS_LOOPS_H
 #include <math.h>

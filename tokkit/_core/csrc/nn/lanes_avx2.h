@@ -1,4 +1,4 @@
-/* 8 floats at once, by AVX2 and FMA: the words of lanes_math.h. */
+/* 8 floats at once, by AVX2 and FMA: the vector operations of lanes_math.h. */
 #ifndef TK_LANES_AVX2_H
 #define TK_LANES_AVX2_H
 #include <immintrin.h>

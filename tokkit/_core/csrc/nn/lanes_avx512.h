@@ -1,4 +1,4 @@
-/* 16 floats at once, by AVX-512: the words of lanes_math.h. */
+/* 16 floats at once, by AVX-512: the vector operations of lanes_math.h. */
 #ifndef TK_LANES_AVX512_H
 #define TK_LANES_AVX512_H
 #include <immintrin.h>

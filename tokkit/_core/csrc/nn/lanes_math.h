@@ -1,8 +1,8 @@
-/* Powers, GELUs and sigmoids of vectors of floats, written once over the words of lanes_*.h.
+/* Powers, GELUs and sigmoids of vectors of floats, written once with the vector operations of lanes_*.h.
 
-   Whoever includes this has included one of lanes_avx512.h, lanes_avx2.h and lanes_scalar.h before, which sets the
-   instruction set for all that follows in the file and defines the same words for it: vf, VL lanes of float; vm, a
-   choice for each lane; v_load, v_fma, v_select and so on. Errors are stated as in tests/nn/test_row_kernels.py. */
+   Include one of lanes_avx512.h, lanes_avx2.h and lanes_scalar.h before this file. It sets the instruction set for the
+   rest of the file and defines the same vector operations for it: vf, VL lanes of float; vm, a choice for each lane;
+   v_load, v_fma, v_select and so on. Errors are measured as in tests/nn/test_row_kernels.py. */
 #ifndef TK_LANES_MATH_H
 #define TK_LANES_MATH_H
 #include <float.h>

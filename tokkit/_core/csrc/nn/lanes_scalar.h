@@ -1,4 +1,4 @@
-/* 4 floats at once in plain C: the words of lanes_math.h for all other machines.
+/* 4 floats at once in plain C: the vector operations of lanes_math.h for all other machines.
 
    A struct of an array, in loops of four: compilers turn them into the vectors that the machine has at least. */
 #ifndef TK_LANES_SCALAR_H

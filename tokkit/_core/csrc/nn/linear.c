@@ -1,4 +1,4 @@
-/* Weights packed once, and products cut into parts for threads: see linear.h. */
+/* Packs weights, and divides products among threads: see linear.h. */
 #include <math.h>
 #include "isa.h"
 #include "thread_team.h"

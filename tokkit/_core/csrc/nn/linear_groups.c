@@ -1,4 +1,4 @@
-/* Quantising by groups of 32 inputs, and putting numbers in the order of the kernels: see linear_groups.h. */
+/* Quantizes weights in groups of 32 inputs, and arranges them in the layout of the kernels: see linear_groups.h. */
 #include "nn/linear_groups.h"
 
 #include <math.h>

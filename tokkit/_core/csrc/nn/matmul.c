@@ -1,4 +1,4 @@
-/* Matrix products cut into blocks of rows and columns for threads: see matmul.h. */
+/* Divides matrix products among threads, in blocks of rows and columns: see matmul.h. */
 #include "nn/grad_kernels.h"
 #include "nn/linear.h"
 #include "thread_team.h"

@@ -1,4 +1,4 @@
-/* c = a b + add for matrices of any layout: the products of training, whose operands all change from step to step.
+/* c = a b + add for matrices of any layout: the matrix products of training, whose operands change at each step.
 
    Steps between rows and columns make a transposed operand of any of them: x Wᵀ, dy W and dyᵀ x are one function.
    Both operands are packed as they are needed. The sums of an element of c are made in an order that depends on k

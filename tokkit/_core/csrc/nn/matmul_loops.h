@@ -1,4 +1,5 @@
-/* The loops of matmul.h, over the words of lanes_*.h: blocks of b that a core's caches hold, packed, by rows of a. */
+/* The loops of matmul.h, with the vector operations of lanes_*.h: rows of a times packed blocks of b that fit in the
+   caches of a core. */
 #ifndef TK_MATMUL_LOOPS_H
 #define TK_MATMUL_LOOPS_H
 #include "nn/lanes_math.h"

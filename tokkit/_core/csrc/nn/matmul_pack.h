@@ -1,4 +1,4 @@
-/* Operands of matmul.h as its tiles read them, over the words of lanes_*.h: rows or columns side by side. */
+/* Packs the operands of matmul.h for its tiles, rows or columns side by side; uses the vectors of lanes_*.h. */
 #ifndef TK_MATMUL_PACK_H
 #define TK_MATMUL_PACK_H
 #include "nn/bf16.h"

@@ -1,5 +1,5 @@
-/* Operands of matmul.h as pairs of bf16, [steps][MR or NR] of 32 bits each, by AVX-512: a step is two neighbours of the
-   sums, the second one 0 after the last. Numbers below the normal ones are 0, as they are to the products. */
+/* Packs the operands of matmul.h as pairs of bf16, [steps][MR or NR] of 32 bits each, for AVX-512: a step is two
+   adjacent terms of a sum, the last padded with 0 if needed. Subnormal numbers become 0, as the products treat them. */
 #ifndef TK_MATMUL_PAIRS_H
 #define TK_MATMUL_PAIRS_H
 #include "nn/matmul.h"

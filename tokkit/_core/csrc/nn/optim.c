@@ -1,4 +1,4 @@
-/* One array cut into chunks for threads: see optim.h. */
+/* Divides the array among threads, in chunks: see optim.h. */
 #include "nn/grad_kernels.h"
 #include "thread_team.h"
 

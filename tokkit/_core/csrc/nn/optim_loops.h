@@ -1,4 +1,4 @@
-/* The loops of optim.h, over the words of lanes_*.h. */
+/* The loops of optim.h, with the vector operations of lanes_*.h. */
 #ifndef TK_OPTIM_LOOPS_H
 #define TK_OPTIM_LOOPS_H
 #include "nn/bf16.h"

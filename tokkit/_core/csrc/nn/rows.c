@@ -1,4 +1,4 @@
-/* Rows cut into parts for threads: see rows.h. */
+/* Divides the rows among threads: see rows.h. */
 #include "nn/float_kernels.h"
 #include "thread_team.h"
 

@@ -1,4 +1,4 @@
-/* The loops of rows.h, over the words of lanes_*.h. */
+/* The loops of rows.h, with the vector operations of lanes_*.h. */
 #ifndef TK_ROWS_LOOPS_H
 #define TK_ROWS_LOOPS_H
 #include <math.h>

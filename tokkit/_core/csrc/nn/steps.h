@@ -1,4 +1,4 @@
-/* What the layers of encoders, decoders and experts do alike: products of packed weights with rows, and their room. */
+/* What the layers of encoders, decoders and experts share: products of packed weights and rows, and scratch memory. */
 #ifndef TK_STEPS_H
 #define TK_STEPS_H
 #include "nn/linear.h"

@@ -1,4 +1,4 @@
-/* Building the engine's tables from a sentencepiece model as it is stored: see sp_engine.h. */
+/* Builds the engine's tables from a stored sentencepiece model: see sp_engine.h. */
 #include "sentencepiece/sp_build.h"
 
 static const uint8_t SPACE_SYMBOL[] = {0xE2, 0x96, 0x81};

@@ -1,4 +1,4 @@
-/* The pieces of a model as they stand in the buffer: what the parts of building an engine share; see sp_engine.h. */
+/* The pieces of a model as they occur in the buffer, for the files that build an engine: see sp_engine.h. */
 #ifndef TK_SP_BUILD_H
 #define TK_SP_BUILD_H
 #include "sentencepiece/sp_engine.h"

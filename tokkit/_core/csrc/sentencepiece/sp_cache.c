@@ -1,4 +1,4 @@
-/* How the cache of units is filled, searched and grown: see sp_cache.h. */
+/* Fills, searches and grows the cache of units: see sp_cache.h. */
 #include "sentencepiece/sp_cache.h"
 
 #include "large_memory.h"

@@ -1,4 +1,4 @@
-/* Encoding a document: units of the buffer, looked up or encoded, and the score kept; see sp_engine.h. */
+/* Encodes a document: looks up or encodes the units of the buffer, and tracks the score; see sp_engine.h. */
 #include <math.h>
 
 #include "sentencepiece/sp_keys.h"

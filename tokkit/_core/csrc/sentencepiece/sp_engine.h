@@ -1,5 +1,5 @@
-/* Encoding by a sentencepiece model: its normalizer, and Unigram's Viterbi or BPE's merges, in one pass;
-   and models of words and of characters, over a whole text.
+/* Encodes texts by a sentencepiece model: its normalizer, and Unigram's Viterbi or BPE's merges, in one pass;
+   or, for models of words and of characters, over a whole text.
 
    A span of text is normalized into a buffer, in which U+2581 is the one byte 0x20 (escaped text has no space), and
    cut where no piece can stand across. Such a unit is encoded alone and looked up in a cache, with the ids, the score

@@ -1,5 +1,5 @@
-/* A sentencepiece model's text normalized into the buffer, and cut into units: see sp_engine.h for the rules, and
-   bytes.h for the words. */
+/* Normalizes a text into the buffer by the rules of a sentencepiece model, and cuts it into units: see sp_engine.h for
+   the rules, and bytes.h for the operations. */
 #ifndef TK_SP_FRONT_LOOPS_H
 #define TK_SP_FRONT_LOOPS_H
 #include "sentencepiece/sp_engine.h"

@@ -1,4 +1,4 @@
-/* The keys of eight units at a time, by AVX-512: see sp_keys.h, and bpe_keys_avx512.h for why by AVX-512 alone. */
+/* Makes the keys of eight units at a time, by AVX-512: see sp_keys.h, and bpe_keys_avx512.h for why only AVX-512. */
 #ifndef TK_SP_KEYS_AVX512_H
 #define TK_SP_KEYS_AVX512_H
 #include "sentencepiece/sp_keys.h"

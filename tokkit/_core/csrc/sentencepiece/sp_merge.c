@@ -1,7 +1,7 @@
-/* BPE of the buffer, as sentencepiece has it: see sp_engine.h.
+/* BPE of the buffer, as in sentencepiece: see sp_engine.h.
 
    The pair whose piece has the greatest score merges first, of equal ones the leftmost (encode/char_merge.h). User-
-   defined pieces stand as they are, the longest where several begin; nothing merges with them. */
+   defined pieces stay as they are, the longest if several begin at a position; nothing merges with them. */
 #include "sentencepiece/sp_lattice.h"
 
 /* What is read of the buffer: a character, or a user-defined piece, which merges with nothing. */

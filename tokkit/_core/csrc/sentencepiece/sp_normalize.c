@@ -1,4 +1,4 @@
-/* Texts normalized by the rules of a SentencePiece model: see sp_normalize.h. */
+/* Normalizes texts by the rules of a SentencePiece model: see sp_normalize.h. */
 #include "sentencepiece/sp_normalize.h"
 
 static const uint8_t SPACE[] = {0xE2, 0x96, 0x81}; /* U+2581 */

@@ -1,7 +1,7 @@
-/* Normalizing a text by the rules of a SentencePiece model, each byte with the place it comes from.
+/* Normalizes a text by the rules of a SentencePiece model, and gives the offset that each byte comes from.
 
-   At each place stands, in this order: the longest user-defined symbol that begins there, as it is; what the charsmap
-   has for the longest span; or the character itself. After a space, spaces go where extra ones are removed. */
+   At each position, in this order: the longest user-defined symbol that begins there is kept; the longest span in the
+   charsmap is replaced; or the character is kept. If extra spaces are removed, those after a space are. */
 #ifndef TK_SP_NORMALIZE_H
 #define TK_SP_NORMALIZE_H
 #include "text/charsmap.h"

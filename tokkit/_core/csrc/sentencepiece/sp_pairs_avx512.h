@@ -1,6 +1,6 @@
-/* Which characters of 64 bytes may stand in a piece with the one before them, by AVX-512: sixteen pairs of neighbours
-   are looked up at once. It is not written in the words of bytes.h: without a gather, and without compress to bring the
-   characters into lanes, one pair after another is faster (sp_front_loops.h). */
+/* Finds which characters of 64 bytes may be in one piece with the character before them, by AVX-512: sixteen adjacent
+   pairs are looked up at once. It does not use the operations of bytes.h: without gather and compress, one pair after
+   another is faster (sp_front_loops.h). */
 #ifndef TK_SP_PAIRS_AVX512_H
 #define TK_SP_PAIRS_AVX512_H
 #include "sentencepiece/sp_engine.h"

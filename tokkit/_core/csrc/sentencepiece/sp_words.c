@@ -1,4 +1,4 @@
-/* Models of words, and of characters, over a whole text; see sp_engine.h. */
+/* Encodes a whole text by a model of words or of characters: see sp_engine.h. */
 #include "sentencepiece/sp_engine.h"
 
 /* Where U+2581 stands, which is the one byte 0x20 where spaces are escaped. */

@@ -1,4 +1,4 @@
-/* Searching a text for added tokens: see added.h. */
+/* Searches a text for added tokens: see added.h. */
 #include "split/added.h"
 
 #include "split/added_trie.h"

@@ -1,9 +1,8 @@
-/* Finding added tokens in a text: leftmost, then longest, none across another, as
-   tokenizers finds them.
+/* Finds added tokens in a text, as tokenizers does: the leftmost, then the longest, without overlaps.
 
-   A filter looks at the first three bytes of 64 places at once, a trie at what it lets through. Where the trie would
-   read the same text again and again (tokens aaa…b in a text aaa…), an automaton that reads backwards finds the
-   longest token at each of the next places instead, so that a text of n bytes is searched in O(n) whatever it is. */
+   A filter checks the first three bytes at 64 positions at once, and a trie checks the positions that pass. If the trie
+   would read the same text repeatedly (tokens aaa…b in a text aaa…), an automaton that reads backwards finds the
+   longest token at each of the next positions instead, so that any text of n bytes is searched in O(n). */
 #ifndef TK_ADDED_H
 #define TK_ADDED_H
 #include "byte_kernels.h"

@@ -1,4 +1,4 @@
-/* Where added tokens may begin, 64 places at a time: see added.h, and bytes.h for the words. */
+/* Finds where added tokens may begin, 64 positions at a time: see added.h, and bytes.h for the operations. */
 #ifndef TK_ADDED_LOOPS_H
 #define TK_ADDED_LOOPS_H
 #include "split/added.h"

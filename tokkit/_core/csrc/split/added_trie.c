@@ -1,4 +1,4 @@
-/* Building what searches for added tokens: see added.h. */
+/* Builds the tries and filters that search for added tokens: see added.h. */
 #include "split/added.h"
 #include "split/added_trie.h"
 

@@ -1,4 +1,4 @@
-/* Cut rules, which define the units of a text: parts that can be encoded independently.
+/* Cut rules, which define the units of a text: spans that can be encoded independently.
 
    A text may be cut between two characters a and b where left[atom of a] & right[atom of b] is not 0. Each ASCII
    character is an atom of its own; the others share five. engines/cut_rules.py makes the tables of the rules that

@@ -1,4 +1,4 @@
-/* Where units end, 64 bytes at a time: see cut_rule.h, and bytes.h for the words. */
+/* Finds the ends of units, 64 bytes at a time: see cut_rule.h, and bytes.h for the operations. */
 #ifndef TK_CUT_UNITS_LOOPS_H
 #define TK_CUT_UNITS_LOOPS_H
 #include "split/cut_rule.h"

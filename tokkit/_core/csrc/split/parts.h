@@ -1,8 +1,8 @@
-/* A list of parts that threads share, and the place of each one's ids in the common result.
+/* A list of the chunks of a text that threads share, and the position of each chunk's ids in the common result.
 
-   Threads claim parts in order and finish them in any; a part's place is known once all before it are finished.
-   Whoever finishes one gives out the places that are known by then, and each thread moves its own ids there while
-   they are still in its cache. */
+   Threads claim chunks in order and finish them in any order; the position of a chunk is known once all chunks before
+   it are finished. The thread that finishes one sets the positions that are known by then, and each thread moves its
+   own ids there while they are still in its cache. */
 #ifndef TK_PARTS_H
 #define TK_PARTS_H
 #include <stdatomic.h>

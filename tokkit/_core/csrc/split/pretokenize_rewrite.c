@@ -1,4 +1,4 @@
-/* Pretokenizers that change characters: bytes as symbols, and spaces that can be seen. */
+/* Pretokenizers that change characters: byte-level symbols, and visible spaces (Metaspace). */
 #include "split/pretokenize.h"
 
 /* The UTF-8 of a byte's symbol: the byte itself where it is printable; the others take the characters from U+0100 up,

@@ -1,6 +1,5 @@
-/* One scanner, read with the constants of a family: see scan.h. Each family is compiled on its own, the
-   constants folded away. The patterns themselves stand in pretokenizers/patterns.py; the comments name
-   the branch of the pattern that a pretoken of code answers. */
+/* The scanner of all common patterns, compiled once for each family with its constants: see scan.h. The patterns are
+   in pretokenizers/patterns.py; the comments name the branch of the pattern that a piece of code implements. */
 #define TK_UNICODE_TABLES_HERE
 #include "split/scan_family.h"
 

@@ -1,4 +1,4 @@
-/* Boundaries of pretokens by bit algebra, 64 bytes at a time: see scan.h, and bytes.h for the words.
+/* Finds the boundaries of pretokens by bit operations, 64 bytes at a time: see scan.h, and bytes.h for the operations.
 
    A block always begins at the start of a pretoken, so nothing is carried from one block to the next: the last start
    that a block proves is where the next block begins. A block with no start but its first, a pretoken at the end of the

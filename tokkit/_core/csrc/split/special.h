@@ -1,4 +1,4 @@
-/* Finding special tokens in a text: leftmost, then longest. */
+/* Finds special tokens in a text: the leftmost, then the longest. */
 #ifndef TK_SPECIAL_H
 #define TK_SPECIAL_H
 #include "base.h"

@@ -1,4 +1,4 @@
-/* Split points: where a text can be cut so that the concatenated ids of its parts are the ids of the whole.
+/* Split points: where a text can be cut so that the concatenated ids of its chunks are the ids of the whole.
 
    Between two characters the rule of `may_split` (split_points.c) sees these two alone. That it is right for the
    patterns that pretokenizers/patterns.py lists as CUTTABLE is shown there; what has no proof is not cut. Where

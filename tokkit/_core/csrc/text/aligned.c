@@ -1,4 +1,4 @@
-/* Changing and cutting a text that stays aligned with the original: see aligned.h. */
+/* Changes and cuts a text, and keeps it aligned with the original: see aligned.h. */
 #include "text/aligned.h"
 
 int tk_aligned_init(tk_aligned *a, const uint8_t *text, size_t n) {

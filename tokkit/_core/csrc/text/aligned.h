@@ -1,7 +1,7 @@
-/* A text on its way through the stages of a tokenizer, changed and cut further by each, every byte of it
-   still aligned with the original.
+/* A text between the stages of a tokenizer: each stage changes or cuts it, and every byte stays aligned with the
+   original.
 
-   The text is cut into pieces. A stage changes what stands in them (tk_rewrite_*) or cuts them into smaller ones
+   The text is cut into pieces. A stage changes their text (tk_rewrite_*) or cuts them into smaller ones
    (tk_cut_*); text between pieces has been dropped. A piece that is an added token already is left as it is. What a
    byte is aligned with follows tokenizers' NormalizedString, whose offsets ours must equal. */
 #ifndef TK_ALIGNED_H

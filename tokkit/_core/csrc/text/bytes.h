@@ -1,5 +1,5 @@
-/* What byte kernels are written in: 64 bytes as one value, their truths as 64 bits, the same words for every
-   instruction set.
+/* The vector operations that byte kernels are written in, the same for every instruction set: on 64 bytes as one
+   value, and on 64 bits with a truth value for each byte.
 
    A kernel is a header of loops (*_loops.h), which byte_kernels_scalar.c, byte_kernels_avx2.c, byte_kernels_avx512.c
    and byte_kernels_neon.c include after bytes_scalar.h, bytes_avx2.h, … . Each of these headers, which also turns

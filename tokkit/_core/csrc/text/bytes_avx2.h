@@ -1,4 +1,4 @@
-/* Blocks of 64 bytes, and units of text in vectors, by AVX2: the words of bytes.h. */
+/* Blocks of 64 bytes, and units of text in vectors, by AVX2: the operations of bytes.h. */
 #ifndef TK_BYTES_AVX2_H
 #define TK_BYTES_AVX2_H
 #include <immintrin.h>

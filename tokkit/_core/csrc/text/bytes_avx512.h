@@ -1,4 +1,4 @@
-/* Blocks of 64 bytes, and units of text in vectors, by AVX-512: the words of bytes.h. */
+/* Blocks of 64 bytes, and units of text in vectors, by AVX-512: the operations of bytes.h. */
 #ifndef TK_BYTES_AVX512_H
 #define TK_BYTES_AVX512_H
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-/* Blocks of 64 bytes, and units of text in vectors, by NEON: the words of bytes.h. */
+/* Blocks of 64 bytes, and units of text in vectors, by NEON: the operations of bytes.h. */
 #ifndef TK_BYTES_NEON_H
 #define TK_BYTES_NEON_H
 #include <arm_neon.h>

@@ -1,4 +1,4 @@
-/* Blocks of 64 bytes by plain C, eight of them in a number: the words of bytes.h that its kernels need. */
+/* Blocks of 64 bytes in plain C, eight bytes in an integer: the operations of bytes.h that the scalar kernels need. */
 #ifndef TK_BYTES_SCALAR_H
 #define TK_BYTES_SCALAR_H
 #include "text/bytes.h"

@@ -1,5 +1,5 @@
-/* The kinds of all code points: those of the general category, and what the tables of tokenizers' parts, each of a
-   Unicode of its own, have otherwise. tests/normalizers/test_components.py asks tokenizers about every code point. */
+/* The classes of all code points: by general category, with the differences in tokenizers, whose components use
+   tables of different Unicode versions. tests/normalizers/test_components.py compares all code points with tokenizers. */
 #include "text/char_kinds.h"
 
 #define W TK_WORD

@@ -1,7 +1,7 @@
 /* Normalizes each piece of a text, for the components of normalizers/.
 
-   All of these leave alone what is an added token, act on each other piece by itself, and change nothing, spans
-   neither, where no piece needs a change. They return TK_OK or what tk_rewrite_end returns. */
+   All of these skip added tokens, change each other piece on its own, and change nothing, not even spans, if no piece
+   needs a change. They return TK_OK or what tk_rewrite_end returns. */
 #ifndef TK_NORMALIZE_H
 #define TK_NORMALIZE_H
 #include "text/aligned.h"

@@ -1,7 +1,7 @@
-/* Changing each character of pieces by a rule that looks at nothing else.
+/* Changes each character of the pieces by a rule that depends on this character only.
 
-   A character that becomes another of as many bytes is changed where it stands: its alignment is the same. From the
-   first one that is not, the text is written anew. */
+   A character whose replacement has as many bytes is changed in place: its alignment stays. From the first other one
+   on, the text is written anew. */
 #include "text/normalize.h"
 
 /* What a rule makes of the character at p, of `length` bytes: at most CHARACTER_MOST bytes, all of them from the

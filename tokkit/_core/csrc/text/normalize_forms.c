@@ -1,7 +1,7 @@
 /* Normalization forms C, D, KC and KD of pieces (Unicode Standard Annex 15).
 
-   Text that a quick look settles is kept as it lies. What may change is a span between two characters that are
-   starters, stay what they are and join nothing before them: it is decomposed, put in canonical order and, for C and
+   Text that passes the quick check is kept. Text that may change is a span between two starters that do not change and
+   do not compose with text before them: it is decomposed, put in canonical order and, for C and
    KC, composed again. Each character carries the change that tk_rewrite_put takes: 0 for one that stands for a
    character of the text, 1 for one more of a decomposition; two that compose stand for all that they stood for. */
 #define TK_NORMALIZATION_TABLES_HERE

@@ -1,4 +1,4 @@
-/* Putting something before each piece, cutting it from its ends, or replacing it in the piece. */
+/* Prepends text to each piece, strips white space from its ends, or replaces text in it. */
 #include "split/dfa.h"
 #include "text/normalize.h"
 

@@ -1,8 +1,8 @@
-/* Replacing each span of pieces that a charsmap has a string for.
+/* Replaces each span of the pieces that is in a charsmap.
 
    A grapheme cluster of less than six bytes is looked up as a whole; otherwise, or where nothing is found, each of its
-   characters is. What is found for the shortest prefix stands for all that was looked up. Or, as sentencepiece has it,
-   the longest prefix that has a string is looked for at each place. Changes are counted as
+   characters is. The replacement of the shortest prefix replaces all that was looked up. Or, as in sentencepiece, the
+   longest prefix that has a string is replaced at each position. Changes are counted as
    tokenizers counts them, also where its count goes wrong: characters that become nothing at the start of a piece
    are not counted, and all after them is aligned with what stands that much before it. */
 #include "text/charsmap.h"

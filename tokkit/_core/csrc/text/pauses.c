@@ -1,4 +1,4 @@
-/* Ranking pauses: see pauses.h. tests/reference/pauses.py is the naive twin. */
+/* Ranks the pauses of a text: see pauses.h. tests/reference/pauses.py is the naive twin. */
 #include "text/pauses.h"
 
 #include "text/utf8.h"

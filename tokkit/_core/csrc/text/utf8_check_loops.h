@@ -1,4 +1,4 @@
-/* Looking through UTF-8 in vectors: see utf8.h, and bytes.h for the words.
+/* Validates UTF-8 with vector operations: see utf8.h, and bytes.h for the operations.
 
    Of each block the bytes that continue a character are compared with those that first bytes before them ask for
    (Unicode 16, table 3-7). What is wrong, and the last bytes, are left to plain code, which begins at a character. */

@@ -1,4 +1,4 @@
-/* Units of 8, 16 or 32 bits to UTF-8 in vectors: see utf8.h, and bytes.h for the words.
+/* Converts units of 8, 16 or 32 bits to UTF-8 with vector operations: see utf8.h, and bytes.h for the operations.
 
    Each unit is spread over two or four bytes, and those that its character does not have are squeezed out. The last
    units are done as a whole vector, filled up with zeros, where that can be loaded at once (U_PARTIAL): each zero

@@ -1,5 +1,5 @@
-/* Memory for the large arrays of a training: of the heap, or mapped from files that nobody else sees, which the system
-   writes out where memory is short. */
+/* Memory for the large arrays of a training: from the heap, or mapped from temporary files, which the system writes to
+   disk if memory is short. */
 #ifndef TK_BIG_BLOCKS_H
 #define TK_BIG_BLOCKS_H
 #include "base.h"

@@ -1,6 +1,6 @@
 /* The merge loop over a flat arena of symbols: see bpe_train.h, and bpe_train_queue.h for pair counts and queue.
 
-   Words lie in word_cells.h's rows; `widths` has how many cells a token covers. */
+   Words are rows of cells (word_cells.h); `widths` has the number of cells of each token. */
 #include "train/bpe_trainer.h"
 
 enum { LOOK_AHEAD = 12 };

@@ -1,4 +1,4 @@
-/* BPE training from counted words, of bytes or characters, in the order of tokenizers'.
+/* BPE training from counted words, of bytes or characters, with the merge order of tokenizers.
 
    The pair that occurs most merges first, the smaller (left id, right id) on ties. Like that trainer,
    - a merge whose bytes are a token already takes that token's id, and the vocabulary does not grow;

@@ -1,4 +1,4 @@
-/* Sorts, codes, reads and merges runs of counted words: see count_runs.h. */
+/* Sorts, writes, reads and merges runs of counted words: see count_runs.h. */
 #include "train/count_runs.h"
 
 #include "text/utf8.h"

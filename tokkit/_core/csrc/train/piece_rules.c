@@ -1,4 +1,4 @@
-/* The rules of pieces, and where no piece can stand across: see piece_rules.h. */
+/* Applies the rules of pieces, and finds boundaries that no piece crosses: see piece_rules.h. */
 #include "train/piece_rules.h"
 
 #include "text/script_tables.h"

@@ -1,4 +1,4 @@
-/* Finding the pair of tokens with the best score: for wordpiece_train.c.
+/* Finds the pair of tokens with the best score, for wordpiece_train.c.
 
    A score is a function of count(xy), count(x), count(y) and, for the gain, of the number N of all tokens. A merge of
    (x, y) changes the counts of x and y, and so the scores of all pairs that these are part of: no one queue keeps its

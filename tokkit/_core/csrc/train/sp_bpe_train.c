@@ -1,4 +1,4 @@
-/* The merge loop of sentencepiece's BPE: see sp_bpe_train.h, and word_cells.h for how units lie. */
+/* The merge loop of sentencepiece's BPE: see sp_bpe_train.h, and word_cells.h for the layout of units. */
 #include "train/sp_bpe_train.h"
 
 #include "train/bpe_train_queue.h"

@@ -1,4 +1,4 @@
-/* Sorting by as many symbols as fit 64 bits, then what is still equal by the next: see suffix_sort.h.
+/* Sorts suffixes by as many symbols as fit in 64 bits, then equal ones by the next symbols: see suffix_sort.h.
 
    Words are short and differ early, so that one or two rounds sort nearly all of them; the depth is that of a piece, so
    that equal texts, however long, cost a bounded number of rounds. */

@@ -1,4 +1,4 @@
-/* Sorting the suffixes of texts over a small alphabet, up to the maximum length of a piece. */
+/* Sorts the suffixes of texts over a small alphabet, up to the maximum length of a piece. */
 #ifndef TK_SUFFIX_SORT_H
 #define TK_SUFFIX_SORT_H
 #include "train/big_blocks.h"

@@ -1,4 +1,4 @@
-/* The substrings of all units and their edges: what unigram_train.c runs over. */
+/* Finds the seed pieces (frequent substrings) of all units and their edges, for unigram_train.c. */
 #include "train/unigram_train.h"
 
 #include "text/utf8.h"

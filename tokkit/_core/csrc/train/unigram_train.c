@@ -1,4 +1,4 @@
-/* Expectation and pruning over the edges of all units: see unigram_train.h. */
+/* Computes expected counts and losses of pieces over the edges of all units: see unigram_train.h. */
 #include "train/unigram_train.h"
 
 #include <math.h>

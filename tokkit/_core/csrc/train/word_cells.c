@@ -1,4 +1,4 @@
-/* Laying words out, the most frequent first: see word_cells.h. */
+/* Lays out words in cells, the most frequent first: see word_cells.h. */
 #include "train/word_cells.h"
 
 #include "text/utf8.h"
