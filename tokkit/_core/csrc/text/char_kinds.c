@@ -1,5 +1,5 @@
 /* The classes of all code points: by general category, with the differences in tokenizers, whose components use
-   tables of different Unicode versions. tests/normalizers/test_components.py compares all code points with tokenizers. */
+   tables of different Unicode versions. tests/normalizers/test_components.py compares all with tokenizers. */
 #include "text/char_kinds.h"
 
 #define W TK_WORD
