@@ -1,4 +1,4 @@
-/* Causal attention for training: forward, which saves the log-sums of softmax; and backward, which recomputes weights.
+/* Attention for training: forward, which saves the log-sums of softmax; and backward, which recomputes weights.
 
    Rows are the tokens of the sequences, concatenated, with the heads side by side. Only the weights of one block of
    queries are kept at a time; forward saves one number for each query and head. One thread processes a key head, in a
@@ -18,7 +18,11 @@ typedef struct {
     ptrdiff_t row, out_row, drow;
     size_t batch, heads, group, n, d;
     float scale;
-    int causal;
+    size_t before, after;   /* the keys before and after its own that a query sees, at most n; causal: after is 0 */
+    const float *by_distance; /* (heads, distances), or NULL: what is added to the score of a query d after its key is
+                                 at [zero + d], for d from 1 - n on, and up to a whole block of queries */
+    float *d_by_distance;   /* (batch, heads, distances): backward adds the gradients of these */
+    size_t distances, zero;
     uint32_t least;         /* weights drop out where their hash is below it: see weights_hash; 0: none does */
     float left_by;          /* what the weights that are left are multiplied by */
     uint64_t seed;

@@ -88,10 +88,43 @@ static void turn_block(const float *from, size_t wide, float by, float *to) {
             transpose_four(from + r * wide + i, (ptrdiff_t)wide, to + i * BLOCK + r, BLOCK, by);
 }
 
+/* The keys that some queries see, from `query` on: from the first one on, up to and without the end. */
+TK_INLINE size_t first_seen(const tk_grad_attention *a, size_t query) {
+    return query > a->before ? query - a->before : 0;
+}
+TK_INLINE size_t end_seen(const tk_grad_attention *a, size_t query, size_t some) {
+    return query + some + a->after < a->n ? query + some + a->after : a->n;
+}
+
 /* Scores of keys that a query does not see become -infinity: query and key are the numbers of the blocks' first. */
-static void hide_keys(size_t query, size_t key, size_t keys, float *s) {
-    for (size_t j = 0; j < keys; j++)
-        for (size_t i = 0; i < BLOCK && query + i < key + j; i++) s[j * BLOCK + i] = -INFINITY;
+static void hide_keys(const tk_grad_attention *a, size_t query, size_t some, size_t key, size_t keys, float *s) {
+    const size_t late = query + a->after + 1, end = key + keys;
+    for (size_t j = late > key ? late : key; j < end; j++)
+        for (size_t i = 0; i < BLOCK && query + i + a->after < j; i++) s[(j - key) * BLOCK + i] = -INFINITY;
+    for (size_t j = key; j < end && j + a->before + 1 < query + some; j++)
+        for (size_t i = j + a->before + 1 > query ? j + a->before + 1 - query : 0; i < some; i++)
+            s[(j - key) * BLOCK + i] = -INFINITY;
+}
+
+/* The place in a table by distance for the first query of a block and a key; those of its next queries follow. */
+TK_INLINE size_t distance_of(const tk_grad_attention *a, size_t head, size_t query, size_t key) {
+    return head * a->distances + a->zero + query - key;
+}
+static void add_by_distance(const tk_grad_attention *a, size_t head, size_t query, size_t key, size_t keys, float *s) {
+    for (size_t j = 0; j < keys; j++) {
+        const float *by = a->by_distance + distance_of(a, head, query, key + j);
+        for (size_t i = 0; i < BLOCK; i += VL)
+            v_store(s + j * BLOCK + i, v_fma(v_load(by + i), v_set1(TK_LOG2E), v_load(s + j * BLOCK + i)));
+    }
+}
+/* Adds the slopes of scores, which are times the scale, to those of the table. */
+static void give_by_distance(const tk_grad_attention *a, size_t sequence, size_t head, size_t query, size_t key,
+                             size_t keys, const float *ds) {
+    const vf by = v_set1(1 / a->scale);
+    for (size_t j = 0; j < keys; j++) {
+        float *to = a->d_by_distance + distance_of(a, sequence * a->heads + head, query, key + j);
+        for (size_t i = 0; i < BLOCK; i += VL) v_store(to + i, v_fma(v_load(ds + j * BLOCK + i), by, v_load(to + i)));
+    }
 }
 
 /* Two numbers a query, of the seed, the sequence, the head and the query: what hashes of its weights begin with. */
@@ -133,12 +166,14 @@ static void grad_attend(const tk_grad_attention *a, size_t sequence, size_t kv_h
         float *out = (float *)head_of(a->out, a->out_row, a, sequence, head);
         float *lse = a->lse + (sequence * a->heads + head) * n;
         for (size_t first = 0; first < n; first += BLOCK) {
-            const size_t some = n - first < BLOCK ? n - first : BLOCK, keys = a->causal ? first + some : n;
+            const size_t some = n - first < BLOCK ? n - first : BLOCK;
+            const size_t key = first_seen(a, first), keys = end_seen(a, first, some) - key;
             float by[BLOCK], saved[BLOCK];
             take_head(queries + (ptrdiff_t)first * a->row, a->row, some, d, wide, q);
             turn_block(q, wide, a->scale * TK_LOG2E, turned);
-            rows_set(keys, BLOCK, k, (ptrdiff_t)wide, turned, BLOCK, d, s, BLOCK);
-            if (a->causal) hide_keys(first, first, some, s + first * BLOCK);
+            rows_set(keys, BLOCK, k + key * wide, (ptrdiff_t)wide, turned, BLOCK, d, s, BLOCK);
+            if (a->by_distance) add_by_distance(a, head, first, key, keys, s);
+            hide_keys(a, first, some, key, keys, s);
             for (size_t i = 0; i < BLOCK; i += VL) {
                 vf top = v_set1(-INFINITY), sum = v_set1(0);
                 for (size_t j = 0; j < keys; j++) top = v_max(top, v_load(s + j * BLOCK + i));
@@ -155,12 +190,12 @@ static void grad_attend(const tk_grad_attention *a, size_t sequence, size_t kv_h
                 seeds_of(a, sequence, head, first, &seeds);
                 for (size_t j = 0; j < keys; j++) {
                     float left[BLOCK];
-                    left_of(a, &seeds, j, left);
+                    left_of(a, &seeds, key + j, left);
                     for (size_t i = 0; i < BLOCK; i += VL)
                         v_store(s + j * BLOCK + i, v_mul(v_load(s + j * BLOCK + i), v_load(left + i)));
                 }
             }
-            columns_set(some, wide, s, v, (ptrdiff_t)wide, keys, o, (ptrdiff_t)wide);
+            columns_set(some, wide, s, v + key * wide, (ptrdiff_t)wide, keys, o, (ptrdiff_t)wide);
             for (size_t r = 0; r < some; r++) {
                 lse[first + r] = saved[r] - log2f(by[r]);
                 float *to = out + (ptrdiff_t)(first + r) * a->out_row;
@@ -220,7 +255,7 @@ static void grad_attend_backward(const tk_grad_attention *a, size_t sequence, si
         const float *douts = head_of(a->dout, a->out_row, a, sequence, head);
         float *dqueries = (float *)head_of(a->dq, a->drow, a, sequence, head);
         for (size_t first = 0; first < n; first += BLOCK) {
-            const size_t some = n - first < BLOCK ? n - first : BLOCK, end = a->causal ? first + some : n;
+            const size_t some = n - first < BLOCK ? n - first : BLOCK, end = end_seen(a, first, some);
             float lse[BLOCK] = {0}, delta[BLOCK] = {0};
             query_seeds seeds;
             if (a->least) seeds_of(a, sequence, head, first, &seeds);
@@ -232,13 +267,15 @@ static void grad_attend_backward(const tk_grad_attention *a, size_t sequence, si
             turn_block(q, wide, a->scale * TK_LOG2E, turned);
             turn_block(dout, wide, 1, dturned);
             memset(dq, 0, BLOCK * wide * sizeof(float));
-            for (size_t key = 0; key < end; key += BLOCK) {
+            for (size_t key = first_seen(a, first); key < end; key += BLOCK) {
                 const size_t keys = end - key < BLOCK ? end - key : BLOCK;
                 rows_set(keys, BLOCK, k + key * wide, w, turned, BLOCK, d, s, BLOCK);
                 rows_set(keys, BLOCK, v + key * wide, w, dturned, BLOCK, d, ds, BLOCK);
-                if (a->causal && key == first) hide_keys(first, key, keys, s);
+                if (a->by_distance) add_by_distance(a, head, first, key, keys, s);
+                hide_keys(a, first, some, key, keys, s);
                 if (a->least) left_weights_of(a, &seeds, lse, delta, key, keys, s, ds);
                 else weights_of(lse, delta, a->scale, keys, s, ds);
+                if (a->d_by_distance) give_by_distance(a, sequence, head, first, key, keys, ds);
                 rows_add(keys, wide, s, dout, w, some, dv + key * wide, w);
                 rows_add(keys, wide, ds, q, w, some, dk + key * wide, w);
                 columns_add(some, wide, ds, k + key * wide, w, keys, dq, w);
