@@ -11,6 +11,7 @@ import pytest
 
 import tokkit.nn as nn
 from tokkit.errors import OptionError, ShapeError
+from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.grad import EncoderConfig, MaskedLM, Parameters, SentencePairs, TextClassifier, mask_tokens
 from tokkit.nn.masked_head import MaskedHead
@@ -162,9 +163,17 @@ def test_masks_are_drawn_as_bert_draws_them() -> None:
 
 
 def test_what_is_not_learnt_and_what_does_not_fit_is_said() -> None:
-    layers = nn.TransformerConfig(dim=16, n_heads=4, relative_buckets=32)
-    with pytest.raises(OptionError, match="relative_buckets"):
+    layers = nn.TransformerConfig(dim=16, n_heads=4, alibi=True)
+    with pytest.raises(OptionError, match="the configuration has alibi, which cannot be trained"):
         EncoderConfig(layers=layers, vocab_size=9, positions=5)
+    layers = nn.TransformerConfig(dim=16, n_heads=4, pre_norm=True)
+    capped = DecoderConfig(layers=layers, vocab_size=9, cap=5.0, parallel=True)
+    with pytest.raises(OptionError, match="the configuration has parallel, cap, which cannot be trained"):
+        EncoderConfig.of_decoder(capped)
+    with pytest.raises(OptionError, match="positions is 3; it must be above position_offset, 3"):
+        config(positions=3, position_offset=3)
+    with pytest.raises(OptionError, match="give either n_labels or head"):
+        TextClassifier(config())
     with pytest.raises(OptionError, match="pooling is 'max'; it must be one of cls, mean, last"):
         learner(SentencePairs, pooling="max")
     model = learner(SentencePairs)

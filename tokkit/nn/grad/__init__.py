@@ -2,12 +2,12 @@
 
 `CausalLM`, `MaskedLM`, `TextClassifier` and `SentencePairs` compute the loss of a batch and its gradients; the
 optimizers of `tokkit.nn.optim` update the weights. To read the code, begin with `causal_lm.py`, then `layers.py`,
-`tape.py` and `encoder.py`. `BatchNorm` is a layer for your own models.
+`tape.py`, `attention.py` and `encoder.py`. `BatchNorm` is a layer for your own models.
 """
 
 from tokkit.nn.grad.batch_norm import BatchNorm
 from tokkit.nn.grad.causal_lm import CausalLM
-from tokkit.nn.grad.encoder import EncoderConfig
+from tokkit.nn.grad.encoder_config import EncoderConfig
 from tokkit.nn.grad.lora import LoraOptions, with_lora
 from tokkit.nn.grad.masked_lm import MaskedLM, mask_tokens
 from tokkit.nn.grad.parameters import Parameters

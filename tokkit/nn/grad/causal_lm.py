@@ -11,6 +11,7 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, ids_of, initial
 from tokkit.nn.checks import as_int
 from tokkit.nn.decoder_config import DecoderConfig
+from tokkit.nn.grad.attention import SelfAttention
 from tokkit.nn.grad.fused_loss import loss_of_rows
 from tokkit.nn.grad.layers import (
     Dropout,
@@ -19,7 +20,6 @@ from tokkit.nn.grad.layers import (
     Linear,
     Norm,
     Residual,
-    SelfAttention,
     seed_dropouts,
 )
 from tokkit.nn.grad.parameters import Parameters, Shapes
@@ -112,7 +112,7 @@ class CausalLM:
 
     def _hidden(self, ids: NDArray[np.int64], tape: Tape) -> Floats:
         for attention in self._attentions:
-            attention.seq_len = ids.shape[1]
+            attention.runs = [(0, ids.size, ids.shape[1])]
         x = self._dropouts[0].forward(self._embedding.forward(ids, tape), tape)
         for layer in self._layers:
             x = layer.forward(x, tape)

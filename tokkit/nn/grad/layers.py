@@ -1,4 +1,4 @@
-"""Layers with a backward pass: linear, norm, embedding, attention, feed-forward, dropout, residual.
+"""Layers with a backward pass: linear, norm, embedding, feed-forward, dropout, residual.
 
 `forward(x, tape)` takes rows (tokens, columns), returns rows, and pushes its backward function on the tape. Gradients
 of weights are accumulated, so that one step can use several batches.
@@ -20,7 +20,6 @@ from tokkit.nn.checks import as_float
 from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape
-from tokkit.nn.rope import Rope
 
 
 class Layer(Protocol):
@@ -208,68 +207,6 @@ class Embedding:
         return x
 
 
-class SelfAttention:
-    """Causal attention for texts of equal length: q, k and v from one matrix product, with RoPE if configured."""
-
-    def __init__(
-        self, weights: Parameters, prefix: str, config: TransformerConfig, *, dropout: float = 0.0
-    ) -> None:  # fmt: skip
-        self.config = config
-        self.qkv = linear_of(weights, *(f"{prefix}.{name}" for name in "qkv"))
-        self.o = linear_of(weights, f"{prefix}.o")
-        self.scale = config.head_size**-0.5 if config.scale is None else config.scale
-        self.rope = None if config.rope is None else Rope(config.rope)
-        self.dropout = Dropout(dropout, "attention_dropout")
-        self.seq_len = 0
-        """The number of tokens of each text; the caller sets it."""
-
-    def _parts(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
-        q = self.config.n_heads * self.config.head_size
-        kv = self.config.kv_heads * self.config.head_size
-        return rows[:, :q], rows[:, q : q + kv], rows[:, q + kv :]
-
-    def _turn(self, rows: Floats, *, back: bool) -> None:
-        """Apply RoPE to queries and keys in place; with `back`, apply the inverse rotation."""
-        if self.rope is None:
-            return
-        c = self.config
-        heads = rows.reshape(-1, self.seq_len, c.n_heads + 2 * c.kv_heads, c.head_size).transpose(0, 2, 1, 3)
-        heads = heads[:, : c.n_heads + c.kv_heads]
-        cosines, sines = self.rope.angles(np.arange(self.seq_len), length=self.seq_len)
-        shape = (*heads.shape[:3], cosines.shape[-1])
-        core.rotate(
-            heads, heads, np.broadcast_to(cosines, shape), np.broadcast_to(-sines if back else sines, shape),
-            pairs=self.rope.config.interleaved, threads=current_threads(),
-        )  # fmt: skip
-
-    def forward(self, x: Floats, tape: Tape) -> Floats:
-        """Return the attention of rows (B seq_len, dim); backward recomputes the attention weights block by block."""
-        rows, n, causal, scale = self.qkv.forward(x, tape), self.seq_len, self.config.causal, self.scale
-        p, seed = self.dropout.now(tape)
-        self._turn(rows, back=False)
-        out = tape.empty(len(x), self.config.n_heads * self.config.head_size)
-        lse = tape.empty(len(x) // n, self.config.n_heads, n)
-        kept_rows = tape.keep(rows, in_place=True)
-        grad_core.grad_attention(
-            *self._parts(rows), out, lse, scale=scale, causal=causal, dropout=p, seed=seed, threads=current_threads()
-        )
-        kept_out = tape.keep(out)
-
-        def back(dy: Floats) -> Floats:
-            rows, out, dout = kept_rows(), kept_out(), self.o.input_gradient(dy, tape)
-            self.o.add_gradients(dy, out, tape)
-            d_rows = tape.empty(*rows.shape)
-            grad_core.attention_back(
-                *self._parts(rows), out, lse, dout, *self._parts(d_rows), scale=scale, causal=causal, dropout=p,
-                seed=seed, threads=current_threads(),
-            )  # fmt: skip
-            self._turn(d_rows, back=True)
-            return d_rows
-
-        tape.push(back)
-        return self.o.run(out, tape)
-
-
 class FeedForward:
     """down(activation(up(x))), or down(activation(gate(x)) * up(x)); backward recomputes the input of `down`."""
 
@@ -333,10 +270,20 @@ class Dropout:
         return x
 
 
+class Before(Protocol):
+    """What is applied before the parts of a residual block: a norm, or nothing."""
+
+    def run(self, x: Floats, tape: Tape) -> Floats:
+        """Return the input of the parts; nothing is pushed on the tape."""
+
+    def back(self, dy: Floats, x: Floats, tape: Tape, add: Floats | None = None) -> Floats:
+        """Return the gradient of x, plus `add` if given."""
+
+
 class Residual:
     """x + parts(norm(x)): the residual block of a pre-norm transformer."""
 
-    def __init__(self, norm: Norm, parts: Sequence[Layer]) -> None:
+    def __init__(self, norm: Before, parts: Sequence[Layer]) -> None:
         self.norm, self.parts = norm, parts
 
     def forward(self, x: Floats, tape: Tape) -> Floats:

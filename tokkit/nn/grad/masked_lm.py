@@ -11,7 +11,8 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, ids_of
 from tokkit.nn.checks import as_float
 from tokkit.nn.config import Shapes
-from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.encoder import EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.encoder_config import EncoderConfig
 from tokkit.nn.grad.fused_loss import loss_of_rows
 from tokkit.nn.grad.layers import Linear, Norm, activated, seed_dropouts, taken_rows
 from tokkit.nn.grad.parameters import Parameters

@@ -11,7 +11,8 @@ from tokkit._core import grad as core
 from tokkit.errors import ShapeError
 from tokkit.nn.arrays import Floats, current_threads
 from tokkit.nn.checks import as_float, as_int
-from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.encoder import EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.encoder_config import EncoderConfig
 from tokkit.nn.grad.layers import seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.pooling import checked_pooling, pooled

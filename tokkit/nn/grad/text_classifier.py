@@ -13,7 +13,8 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of
 from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes
-from tokkit.nn.grad.encoder import EncoderConfig, EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.encoder import EncoderTrunk, PackedTexts, loaded
+from tokkit.nn.grad.encoder_config import EncoderConfig
 from tokkit.nn.grad.layers import Dropout, Linear, Norm, activated, seed_dropouts
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.pooling import checked_pooling, pooled
