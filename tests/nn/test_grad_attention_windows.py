@@ -19,9 +19,15 @@ def draw(*shape: int) -> np.ndarray:
 
 
 def twin(
-    q: np.ndarray, k: np.ndarray, v: np.ndarray, dout: np.ndarray, seen: np.ndarray, bias: np.ndarray | None, scale: float
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    dout: np.ndarray,
+    seen: np.ndarray,
+    bias: np.ndarray | None,
+    scale: float,
 ) -> tuple[np.ndarray, ...]:
-    """Output and gradients of one sequence, float64: q, dout (n, heads, d), k and v (n, kv_heads, d), bias by [q, k]."""
+    """Output and gradients of a sequence, float64: q, dout (n, heads, d), k and v (n, kv_heads, d), bias by [q, k]."""
     group = q.shape[1] // k.shape[1]
     out, dq, dk, dv = np.zeros_like(q), np.zeros_like(q), np.zeros_like(k), np.zeros_like(v)
     d_bias = np.zeros((q.shape[1], *seen.shape))
@@ -45,7 +51,9 @@ def twin(
     [(-1, -1, False), (0, 0, False), (5, 5, False), (3, 40, False), (33, 32, False), (64, -1, False), (-1, 7, False),
      (9, -1, True), (1000, 1000, False)],
 )  # fmt: skip
-@pytest.mark.parametrize(("n", "heads", "kv_heads", "d"), [(1, 2, 2, 8), (100, 4, 2, 12), (32, 1, 1, 32), (67, 2, 2, 16)])
+@pytest.mark.parametrize(
+    ("n", "heads", "kv_heads", "d"), [(1, 2, 2, 8), (100, 4, 2, 12), (32, 1, 1, 32), (67, 2, 2, 16)]
+)
 def test_windows_and_biases_are_those_of_whole_matrices(
     isa: str, before: int, after: int, causal: bool, n: int, heads: int, kv_heads: int, d: int
 ) -> None:
@@ -87,9 +95,9 @@ def test_windows_and_biases_are_those_of_whole_matrices(
 def test_a_table_that_does_not_fit_is_refused() -> None:
     q, out, lse = draw(8, 8), np.empty((8, 8), dtype=np.float32), np.empty((1, 1, 8), dtype=np.float32)
     for shape, zero in (((1, 8 + 7 + PAST), 6), ((1, 8 + 6 + PAST), 7), ((2, 99), 7)):
-        with pytest.raises(ValueError, match="by_distance does not fit"):
+        with pytest.raises(ValueError, match=r"by_distance has shape .*; for 1 heads and texts of 8 tokens, zero must be at"):
             core.grad_attention(q, q, q, out, lse, scale=1.0, by_distance=draw(*shape), zero=zero)
     core.grad_attention(q, q, q, out, lse, scale=1.0, by_distance=draw(1, 8 + 7 + PAST), zero=7)
-    with pytest.raises(ValueError, match="d_by_distance does not fit"):
+    with pytest.raises(ValueError, match=r"d_by_distance has shape \(1, 1, 45\); it must be \(1, 1, 46\)"):
         core.attention_back(q, q, q, out, lse, q, *np.empty((3, 8, 8), np.float32), scale=1.0,
                             by_distance=draw(1, 46), zero=7, d_by_distance=draw(1, 1, 45))  # fmt: skip

@@ -33,7 +33,6 @@ CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
         "use_bidirectional_attention": True, "sliding_window": 9, "sliding_window_pattern": 2}),
     "GPT-2": ("GPT2", byte_pairs, SMALL),
 }  # fmt: skip
-ONLY_FROZEN = tuple(CASES)
 TEXTS = ["the cat sat on the mat", "money", "a bank of the river, the money and a cat on the mat of the bank"]
 
 
@@ -70,8 +69,6 @@ def logits_of_transformers(folder: Path) -> tuple[np.ndarray, Any]:
 @pytest.mark.parametrize("freeze", [True, False], ids=["frozen", "whole"])
 @pytest.mark.parametrize("name", CASES)
 def test_transformers_gives_equal_logits(tmp_path: Path, name: str, freeze: bool) -> None:
-    if not freeze and name in ONLY_FROZEN:
-        pytest.skip("later")
     base, told = saved(name, tmp_path / "base"), []
     options = FineTuneOptions(batch=16, epochs=8, lr=1e-2 if freeze else 2e-3, warmup=2, freeze=freeze)
     pipeline.train_classifier(

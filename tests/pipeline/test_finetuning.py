@@ -197,9 +197,9 @@ def test_what_cannot_be_learnt_is_said(tmp_path: Path, base: Path) -> None:
     with pytest.raises(CorpusError, match="there are 3 rows; a batch of 4 needs at least 5, 1 of them for evaluation"):
         run(PAIRS[:3])
     with pytest.raises(
-        OptionError, match="a model of type 'mpnet' cannot be fine-tuned; these types can: bert, roberta"
+        OptionError, match="a model of type 'mixtral' cannot be fine-tuned; these types can: bert, roberta"
     ):
-        run(model=model_folders.write(tmp_path / "x", model_folders.BERT | {"model_type": "mpnet"}, tensors={}))
+        run(model=model_folders.write(tmp_path / "x", model_folders.BERT | {"model_type": "mixtral"}, tensors={}))
     with pytest.raises(OptionError, match="max_length is 21; the model reads 1 to 20 tokens"):
         run(options=FineTuneOptions(batch=4, max_length=21))
     with pytest.raises(FileNotFoundError, match="no such folder"):

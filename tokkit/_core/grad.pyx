@@ -2,6 +2,7 @@
 
 include "nn/floats.pxi"
 include "grad/backward.pxi"
+include "grad/attention.pxi"
 include "grad/batch_norm.pxi"
 include "grad/optim.pxi"
 

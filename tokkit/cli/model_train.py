@@ -132,11 +132,11 @@ def _is_masked(shape: str, start: str | None) -> bool:
     from pathlib import Path
 
     from tokkit.pipeline import modules
-    from tokkit.pipeline.learning_encoders import LEARNT
+    from tokkit.pipeline.learning_encoders import MASKED
     from tokkit.pipeline.masked_training import PRESETS
 
     path = Path(shape) if start is None else Path(start) / "config.json"
-    return (start is None and shape in PRESETS) or modules.read_json(path, {}).get("model_type") in LEARNT
+    return (start is None and shape in PRESETS) or modules.read_json(path, {}).get("model_type") in MASKED
 
 
 def report(progress: Progress, now: TrainingProgress) -> None:

@@ -46,11 +46,11 @@ def train_classifier(
     """Train a text classifier on top of an encoder, and write its folder.
 
     `source` is a .jsonl or .tsv file, several of them, or rows: a text and its label; objects have the keys "text" and
-    "label". `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA; with
-    `options.freeze` its layers stay, their states are made once, and the head alone learns: then it can also be an
-    MPNet, ModernBERT, Nomic BERT, GTE, EuroBERT, or a decoder. `output` is a folder of an architecture
-    …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which transformers reads. Where the code of
-    a model is published with it (Nomic, types "new"), the weights have the names of that code.
+    "label". `model` is the folder of an encoder, such as BERT, MiniLM, MPNet, ModernBERT or EuroBERT, or of a
+    decoder, such as Qwen3-Embedding: an error for another type lists them. With `options.freeze` its layers stay, their
+    states are made once, and the head alone learns; then the decoder can also have experts. `output` is a folder of an
+    architecture …ForSequenceClassification, which `load` gives as a `CrossEncoder`, and which transformers reads. Where
+    the code of a model is published with it (Nomic, types "new"), the weights have the names of that code.
 
     If the model already is such a classifier with the same labels, the training continues with its head. With `lora`
     the encoder is frozen, and adapters and the head are trained: the folder contains only these, as PEFT writes them
@@ -137,8 +137,9 @@ class _SavedHead:
         saved, start = self.saved, self.start(seed)
         shapes = saved.config.shapes() | {name: weight.shape for name, weight in start.items()}
         return encoder_adapter(
-            saved.trained, shapes, saved.weights() | start, lora, seed=seed, base=saved.root, task_type=OF_CLASSIFIERS,
-            saved={name: self._file_name(name) for name in start}, config=of_classifier(saved.about, self.labels),
+            saved.spec, shapes, saved.weights() | start, lora, seed=seed, base=saved.root, task_type=OF_CLASSIFIERS,
+            prefix=saved.prefix, saved={name: self._file_name(name) for name in start},
+            config=of_classifier(saved.about, self.labels),
         )  # fmt: skip
 
     def write(self, folder: Path, weights: Mapping[str, Floats]) -> None:

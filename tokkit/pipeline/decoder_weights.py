@@ -116,6 +116,11 @@ class DecoderWeights(Mapping[str, NDArray[Any]]):
             return tensor.between(first, end)
         return tensor._replace(shape=(end - first, *tensor.shape[1:]), data=tensor.data[first:end])
 
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names in the file."""
+        return self._prefix
+
     def by_names(self, prefix: str) -> dict[str, Tensor | BlockTensor]:
         """Return the tensors as they are stored, by their names in a file in which all begin with this prefix."""
         return {prefix + self.spec.source(ours)[0]: tensor for ours, tensor in self._found.items()}

@@ -81,8 +81,9 @@ def train_pairs(
     `SentencePairs`, the MultipleNegativesRankingLoss of sentence-transformers. Rows with a common text are never in one
     batch.
 
-    `model` is a folder of a BERT, MiniLM, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA, pooled by the mean or
-    its first token; `output` gets the same files, with other weights, which `load` and sentence-transformers read.
+    `model` is the folder of an encoder, such as BERT, MiniLM, MPNet, ModernBERT or GTE, or of a decoder, such as
+    Qwen3-Embedding, pooled by the mean, its first or its last token; `output` gets the same files, with other weights,
+    which `load` and sentence-transformers read.
     With `lora` its weights stay, and adapters learn: the folder gets these alone, as PEFT writes them. Checkpoints,
     `resume`, `progress` and errors are those of `train_lm`.
 

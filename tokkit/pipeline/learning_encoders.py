@@ -21,8 +21,9 @@ from tokkit.nn import current_threads
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
 from tokkit.nn.grad import EncoderConfig, LoraOptions
+from tokkit.nn.grad.encoder_config import TABLES
 from tokkit.nn.grad.parameters import Shapes
-from tokkit.pipeline import encoder_loading, modules, task_heads
+from tokkit.pipeline import encoder_loading, layered_families, lm_folders, modules, task_heads
 from tokkit.pipeline.adapters import NewAdapter
 from tokkit.pipeline.copying import copy_files
 from tokkit.pipeline.encoder_loading import AnyEncoder, AnySpec
@@ -32,8 +33,13 @@ from tokkit.pipeline.packing import Packed, Packer
 from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 
-LEARNT = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
-"""Types of encoders that can be trained."""
+MASKED = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
+"""Types of encoders that can be trained on masked tokens."""
+LEARNT = (
+    *MASKED, "mpnet", *layered_families.FAMILIES, "gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma3_text",
+    "phi3",
+)  # fmt: skip
+"""Types of models that can be fine-tuned as encoders."""
 FROZEN = tuple(task_heads.CLASSES)
 """Types of models on which a classifier learns while they stay as they are."""
 POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last"}
@@ -42,23 +48,12 @@ CONFIG = "config.json"
 NO_LIMIT = 1 << 31
 
 
-def _trainable(spec: AnySpec) -> EncoderSpec:
-    if not isinstance(spec, EncoderSpec) or spec.config.relative_buckets:
-        raise OptionError(f"models of this type cannot be trained; these can: {', '.join(LEARNT)}")
-    return spec
-
-
-def encoder_config(of: AnySpec) -> EncoderConfig:
-    """Return the specification of a trainable encoder; OptionError for a type that cannot be trained."""
-    spec = _trainable(of)
-    if spec.embedding_dim != spec.config.dim:
-        raise OptionError(
-            f"the tables have {spec.embedding_dim} columns and the layers {spec.config.dim}; an encoder can be "
-            "trained only if both are equal"
-        )
+def encoder_config(spec: EncoderSpec) -> EncoderConfig:
+    """Return the specification of a trainable encoder with BERT's layers."""
     return EncoderConfig(
         layers=spec.config, vocab_size=spec.vocab_size, positions=spec.positions, types=spec.types,
         position_offset=spec.position_offset, padding_idx=spec.padding_idx,
+        embedding_dim=None if spec.embedding_dim == spec.config.dim else spec.embedding_dim,
     )  # fmt: skip
 
 
@@ -76,18 +71,30 @@ def as_floats(array: NDArray[Any]) -> Floats:
 
 
 def encoder_adapter(
-    spec: EncoderSpec, shapes: Shapes, weights: Mapping[str, Floats], lora: LoraOptions, *, seed: int,
-    base: str | os.PathLike[str], task_type: str | None, saved: Mapping[str, str] | None = None,
+    spec: AnySpec, shapes: Shapes, weights: Mapping[str, Floats], lora: LoraOptions, *, seed: int,
+    base: str | os.PathLike[str], task_type: str | None, prefix: str = "", saved: Mapping[str, str] | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> NewAdapter:  # fmt: skip
     """Return an adapter on an encoder; in a model with a head, names have the prefix of its files.
 
     `saved` is our name → the file's name of weights that are trained in full and saved with the adapter.
     """
-    prefix = "" if task_type == "FEATURE_EXTRACTION" else spec.family.prefix
+    transposed = False
+    if not isinstance(spec, EncoderSpec):
+        transposed = spec.decoder.family.transposed
+        if spec.decoder.family.up_first and {"gate", "up"} & set(lora.targets):
+            raise OptionError(
+                f"targets are {', '.join(lora.targets)}; in models of this type gate and up are one matrix, in another "
+                "order: choose some of q, k, v, o, down"
+            )
+
+    def source(ours: str) -> tuple[str, str]:
+        name, part = (spec.name(ours), "") if isinstance(spec, EncoderSpec) else spec.decoder.source(ours)
+        return prefix + name, part
+
     return NewAdapter.of(
-        lora, shapes, weights, spec.config.n_layers, lambda ours: (prefix + spec.name(ours), ""), seed=seed, base=base,
-        task_type=task_type, saved=saved, config=config,
+        lora, shapes, weights, spec.config.n_layers, source, seed=seed, base=base, task_type=task_type,
+        transposed=transposed, saved=saved, config=config,
     )  # fmt: skip
 
 
@@ -140,12 +147,18 @@ class SavedEncoder:
     @property
     def config(self) -> EncoderConfig:
         """Return the specification of the encoder."""
-        return encoder_config(self.spec)
+        if isinstance(self.spec, EncoderSpec):
+            return encoder_config(self.spec)
+        found, stems = self._layered(), self.spec.decoder.config.matrices(0)
+        biases = (stem for stem in (name.removesuffix(".weight") for name in stems) if f"layers.0.{stem}.bias" in found)
+        return EncoderConfig.of_decoder(
+            self.spec.decoder.config, max_tokens=self.spec.decoder.max_length, biases=tuple(biases)
+        )
 
-    @property
-    def trained(self) -> EncoderSpec:
-        """The specification, if its layers can be trained."""
-        return _trainable(self.spec)
+    def _layered(self) -> LayeredWeights:
+        if isinstance(self.spec, EncoderSpec):
+            raise TypeError("the encoder has BERT's layers")
+        return LayeredWeights(self.tensors, self.spec, files.show(self.home))
 
     @property
     def prefix(self) -> str:
@@ -164,24 +177,32 @@ class SavedEncoder:
 
     def encoder_tensors(self) -> dict[str, Any]:
         """Return the encoder's tensors as they are stored, by their names in a model with a head."""
-        where = files.show(self.home)
         if not isinstance(self.spec, EncoderSpec):
-            return dict(LayeredWeights(self.tensors, self.spec, where).by_names(self.prefix))
-        names = Weights(self.tensors, self.spec, where).file_names()
+            return dict(self._layered().by_names(self.prefix))
+        names = Weights(self.tensors, self.spec, files.show(self.home)).file_names()
         return {self.prefix + self.spec.name(ours): self.tensors[name] for ours, name in names.items()}
 
     def weights(self) -> dict[str, Floats]:
         """Return the encoder's weights by our names."""
-        return encoder_weights(self.tensors, self.trained, files.show(self.home))
+        if isinstance(self.spec, EncoderSpec):
+            return encoder_weights(self.tensors, self.spec, files.show(self.home))
+        return {_of_trunk(name): as_floats(array) for name, array in self._layered().items()}
 
-    def named(self, weights: Mapping[str, Floats]) -> dict[str, Floats]:
-        """Return the encoder's weights, given by our names, by their names in a model with a head."""
-        return {self.prefix + self.spec.name(ours): array for ours, array in weights.items()}
+    def named(self, weights: Mapping[str, Floats], prefix: str | None = None) -> dict[str, Any]:
+        """Return the encoder's weights, given by our names, by their names in a file.
+
+        All begin with `prefix`, by default that of a model with a head.
+        """
+        first = self.prefix if prefix is None else prefix
+        if isinstance(self.spec, EncoderSpec):
+            return {first + self.spec.name(ours): array for ours, array in weights.items()}
+        ours = {_of_decoder(name): array for name, array in weights.items()}
+        return lm_folders.tensors_of(ours, self.spec.decoder, first)
 
     def adapter(self, lora: LoraOptions, seed: int) -> NewAdapter:
         """Return an adapter of the encoder alone, whose weights are frozen."""
         return encoder_adapter(
-            self.trained, self.config.shapes(), self.weights(), lora, seed=seed, base=self.root,
+            self.spec, self.config.shapes(), self.weights(), lora, seed=seed, base=self.root,
             task_type="FEATURE_EXTRACTION",
         )  # fmt: skip
 
@@ -207,13 +228,28 @@ class SavedEncoder:
 
     def write_model(self, folder: Path, weights: Mapping[str, Floats]) -> None:
         """Write the weights in place of the original ones; other tensors of the file are kept, such as a pooler."""
-        found = Weights(self.tensors, self.trained, files.show(self.home))
         made: dict[str, Any] = dict(self.tensors)
-        made |= {name: weights[ours] for ours, name in found.file_names().items()}
+        if isinstance(self.spec, EncoderSpec):
+            found = Weights(self.tensors, self.spec, files.show(self.home))
+            made |= {name: weights[ours] for ours, name in found.file_names().items()}
+        else:
+            made |= self.named(weights, self._layered().prefix)
         write_safetensors(folder / self._inside(None) / WHOLE, made, {"format": "pt"})
 
     def _inside(self, about: Mapping[str, Any] | None) -> Path:
         return self.home.relative_to(self.root) if about is None else Path()
+
+
+def _of_trunk(name: str) -> str:
+    """Return the name of a weight of a decoder among those of an encoder that is trained."""
+    stem = name.partition(".")[0]
+    if stem == "embedding_norm":
+        return name.replace("embedding_norm", "embeddings.norm")
+    return f"embeddings.{name}" if stem in TABLES else name
+
+
+def _of_decoder(name: str) -> str:
+    return name.replace("embeddings.norm", "embedding_norm").removeprefix("embeddings.")
 
 
 def _number(told: object) -> int:

@@ -118,22 +118,30 @@ def read_weights(folder: Path, spec: DecoderSpec) -> dict[str, Floats]:
     return made
 
 
-def tensors_of(weights: Mapping[str, Floats], spec: DecoderSpec) -> dict[str, Any]:
-    """Return name → tensor in the form of the family's files, from weights by our names; float32."""
-    if spec.family.by_heads:
+def tensors_of(weights: Mapping[str, Floats], spec: DecoderSpec, prefix: str | None = None) -> dict[str, Any]:
+    """Return name → tensor in the form of the family's files, from weights by our names; float32.
+
+    `prefix` begins all names but those of the head; None: as in the family's files of language models.
+    """
+    family = spec.family
+    if family.by_heads:
         raise FormatError("models that interleave queries and keys by heads cannot be written")
     made: dict[str, Any] = {}
     for ours, array in weights.items():
         name, part = spec.source(ours)
         if not ours.startswith("head."):
-            name = spec.family.prefixes[0] + name
+            name = (family.prefixes[0] if prefix is None else prefix) + name
+        if family.norm_offset and "norm." in ours:
+            array = array - np.float32(family.norm_offset)
         if part:
             made.setdefault(name, []).append(array)
         else:
             made[name] = array
+        if part == "up" and family.up_first:
+            made[name].reverse()  # ours is gate, up
     for name, array in made.items():
         whole = np.concatenate(array) if isinstance(array, list) else array
-        turned = spec.family.transposed and whole.ndim == 2 and ".h." in name
+        turned = family.transposed and whole.ndim == 2 and f".{name}".count(".h.") == 1
         made[name] = np.ascontiguousarray(whole.T if turned else whole)
     return made
 

@@ -24,7 +24,7 @@ from tokkit.pipeline import families, lm_folders, modules, training_loop
 from tokkit.pipeline.adapters import NewAdapter, stated, written
 from tokkit.pipeline.families import EncoderSpec
 from tokkit.pipeline.finetuning_data import Ids
-from tokkit.pipeline.learning_encoders import CONFIG, LEARNT, as_floats, encoder_adapter, encoder_config
+from tokkit.pipeline.learning_encoders import CONFIG, MASKED, as_floats, encoder_adapter, encoder_config
 from tokkit.pipeline.lm_data import TrainingText
 from tokkit.pipeline.lm_training import NO_MODEL, LMOptions, twice
 from tokkit.pipeline.packing import Packer
@@ -172,10 +172,10 @@ def _configuration(
     """Return the config.json of the model: as given, with missing keys added."""
     if model is not None:
         made = modules.read_json(Path(model) / CONFIG)
-        if made.get("model_type") not in LEARNT:
+        if made.get("model_type") not in MASKED:
             raise OptionError(
                 f"{files.show(model)}: a model of type {made.get('model_type')!r} cannot be trained on masked tokens; "
-                f"these types can: {', '.join(LEARNT)}"
+                f"these types can: {', '.join(MASKED)}"
             )
     else:
         made = lm_folders.stated_config(config, PRESETS)
@@ -206,7 +206,7 @@ def _learner(
     config, adapter = encoder_config(spec), None
     if lora is not None and model is None:
         raise OptionError(NO_MODEL)
-    if options.context > config.max_length:
+    if config.max_length is not None and options.context > config.max_length:
         raise OptionError(
             f"context is {options.context}; the configuration has positions for {config.max_length} tokens"
         )
@@ -225,7 +225,9 @@ def _learner(
                 f"{files.show(model)} has no head for masked tokens, and lora does not train one; train without lora"
             )
         shapes = config.shapes() | head_shapes(config, tied=tied)
-        adapter = encoder_adapter(spec, shapes, weights, lora, seed=options.seed, base=model, task_type=None)
+        adapter = encoder_adapter(
+            spec, shapes, weights, lora, seed=options.seed, base=model, task_type=None, prefix=spec.family.prefix
+        )
         weights = None
     learner = MaskedLM(
         config, weights, tied=tied, activation=spec.head_activation, dropout=options.dropout, seed=options.seed,

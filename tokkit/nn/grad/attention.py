@@ -86,9 +86,7 @@ class SelfAttention:
         layer = prefix.rpartition(".")[0]
         self._norms = [Norm(weights, f"{layer}.{name}", config) for name in ("q_norm", "k_norm") if told.qk_norm]
         self._bias = bias
-        self._sees = {"causal": config.causal}
-        if told.window is not None:
-            self._sees |= {"before": told.window - 1, "after": told.window - 1}
+        self._reach = -1 if told.window is None else told.window - 1
 
     def _parts(self, rows: Floats) -> tuple[Floats, Floats, Floats]:
         q = self.config.n_heads * self.config.head_size
@@ -132,7 +130,8 @@ class SelfAttention:
 
     def forward(self, x: Floats, tape: Tape) -> Floats:
         """Return the attention of rows (total, dim)."""
-        rows, runs, scale, sees, bias = self.qkv.forward(x, tape), self.runs, self.scale, self._sees, self._bias
+        rows, runs, scale, bias = self.qkv.forward(x, tape), self.runs, self.scale, self._bias
+        causal, reach = self.config.causal, self._reach
         self._normed(rows, tape)
         self._turn(rows, back=False)
         out = tape.empty(len(x), self.config.n_heads * self.config.head_size)
@@ -143,8 +142,9 @@ class SelfAttention:
             by_distance = None if bias is None else bias.by_distance(n)
             sums.append((texts, lse, by_distance))
             grad_core.grad_attention(
-                *self._parts(rows[first:end]), out[first:end], lse, scale=scale, by_distance=by_distance, zero=n - 1,
-                dropout=p, seed=seed, first_sequence=texts, threads=current_threads(), **sees,
+                *self._parts(rows[first:end]), out[first:end], lse, scale=scale, causal=causal, before=reach,
+                after=reach, by_distance=by_distance, zero=n - 1, dropout=p, seed=seed, first_sequence=texts,
+                threads=current_threads(),
             )  # fmt: skip
             texts += len(lse)
         kept_out = tape.keep(out)
@@ -159,9 +159,9 @@ class SelfAttention:
                     d_by_distance = np.zeros((len(lse), *by_distance.shape), dtype=np.float32)
                 grad_core.attention_back(
                     *self._parts(rows[first:end]), out[first:end], lse, dout[first:end],
-                    *self._parts(d_rows[first:end]), scale=scale, by_distance=by_distance, zero=n - 1,
-                    d_by_distance=d_by_distance, dropout=p, seed=seed, first_sequence=texts,
-                    threads=current_threads(), **sees,
+                    *self._parts(d_rows[first:end]), scale=scale, causal=causal, before=reach, after=reach,
+                    by_distance=by_distance, zero=n - 1, d_by_distance=d_by_distance, dropout=p, seed=seed,
+                    first_sequence=texts, threads=current_threads(),
                 )  # fmt: skip
                 if d_by_distance is not None and bias is not None:
                     bias.add_gradients(d_by_distance, n)

@@ -89,12 +89,13 @@ class MaskedLM:
 def head_shapes(config: EncoderConfig, *, tied: bool = True) -> Shapes:
     """Return name → shape of the weights of the head for masked tokens."""
     dim = config.layers.dim
+    columns = dim if config.embedding_dim is None else config.embedding_dim
     made: Shapes = {
-        "head.dense.weight": (dim, dim), "head.dense.bias": (dim,), "head.norm.weight": (dim,),
-        "head.norm.bias": (dim,), "head.bias": (config.vocab_size,),
+        "head.dense.weight": (columns, dim), "head.dense.bias": (columns,), "head.norm.weight": (columns,),
+        "head.norm.bias": (columns,), "head.bias": (config.vocab_size,),
     }  # fmt: skip
     if not tied:
-        made["head.decoder.weight"] = (config.vocab_size, dim)
+        made["head.decoder.weight"] = (config.vocab_size, columns)
     return made
 
 
