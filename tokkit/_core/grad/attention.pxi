@@ -66,8 +66,8 @@ cdef int heads_of(tk_grad_attention *w, Rows q, Rows k, Rows v, float[:, :] out,
         if by_distance.shape[0] != heads or zero < n - 1 or by_distance.shape[1] < zero + n + TK_GRAD_BLOCK - 1:
             raise ValueError(
                 f"by_distance has shape {(by_distance.shape[0], by_distance.shape[1])} and zero is {zero}; for {heads} "
-                f"heads and texts of {n} tokens, zero must be at least {n - 1}, and the shape ({heads}, at least zero + "
-                f"{n + TK_GRAD_BLOCK - 1})"
+                f"heads and texts of {n} tokens, zero must be at least {n - 1}, and the shape ({heads}, zero + "
+                f"{n + TK_GRAD_BLOCK - 1} or more)"
             )
         w.by_distance, w.distances, w.zero = &by_distance[0, 0], by_distance.shape[1], zero
     w.least, w.left_by, w.seed, w.first_sequence = least_of(p), 1 / (1 - p), seed, first_sequence
@@ -114,8 +114,8 @@ def attention_back(Rows q not None, Rows k not None, Rows v not None, float[:, :
         if (by_distance is None or <size_t> d_by_distance.shape[0] != w.batch
                 or <size_t> d_by_distance.shape[1] != w.heads or <size_t> d_by_distance.shape[2] != w.distances):
             raise ValueError(
-                f"d_by_distance has shape {(d_by_distance.shape[0], d_by_distance.shape[1], d_by_distance.shape[2])}; it "
-                f"must be {(w.batch, w.heads, w.distances)}, that of by_distance for each sequence"
+                f"d_by_distance has shape {(d_by_distance.shape[0], d_by_distance.shape[1], d_by_distance.shape[2])}; "
+                f"it must be {(w.batch, w.heads, w.distances)}, that of by_distance for each sequence"
             )
         w.d_by_distance = &d_by_distance[0, 0, 0]
     same_shape(dq, q.shape[0], q.shape[1], "dq")
