@@ -48,7 +48,9 @@ class BPE:
             return
         merges = np.asarray(self.merges)
         if merges.ndim != 2 or merges.shape[1] != 3 or merges.dtype.kind not in "iu":
-            raise VocabError(f"merges are ids of shape (n, 3), not {merges.dtype} of shape {merges.shape}")
+            raise VocabError(
+                f"merges has dtype {merges.dtype} and shape {merges.shape}; it must be ids of shape (n, 3)"
+            )
         if merges.size and not 0 <= merges.min() <= merges.max() <= MAX_ID:
             raise VocabError(f"merges hold ids from {merges.min()} to {merges.max()}; ids run from 0 to {MAX_ID}")
         merges = np.array(merges, dtype=np.uint32, order="C")  # a copy, so that nobody can change it
@@ -132,7 +134,9 @@ class AddedToken:
             object.__setattr__(self, "normalized", not self.special)
         for name in ("single_word", "lstrip", "rstrip", "normalized", "special"):
             if not isinstance(getattr(self, name), bool):
-                raise OptionError(f"the added token {self.content!r}: {name} is {getattr(self, name)!r}, not a bool")
+                raise OptionError(
+                    f"the added token {self.content!r}: {name} is {getattr(self, name)!r}; it must be a bool"
+                )
 
     @property
     def plain(self) -> bool:

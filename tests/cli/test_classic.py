@@ -134,8 +134,8 @@ def test_dropout_gives_other_ids_for_other_seeds(run: Run, tokenizer: str) -> No
         (["--dropout", "2"], "2.0 is not in the range"),
         (["--explain", "--output", "npy", "-o", "x.npy"], "--output npy cannot hold"),
         (["--dropout", "0.1", "--explain"], "--dropout needs --output ids"),
-        (["--explain", "--add-special"], "do not go with"),
-        (["--output", "subwords", "--pad", "longest"], "do not go with"),
+        (["--explain", "--add-special"], "cannot be combined with"),
+        (["--output", "subwords", "--pad", "longest"], "cannot be combined with"),
         (["--output", "subwords", "--separator", ""], "separator is empty"),
     ],
 )

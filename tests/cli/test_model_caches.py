@@ -39,7 +39,7 @@ def test_what_was_read_is_kept_in_a_file(run: Run, monkeypatch: pytest.MonkeyPat
         assert Path(file).stat().st_size > 500
     refused = run(*again, "--prompt-cache", "int8.safetensors")
     assert refused.exit_code == 1
-    assert "int8.safetensors: keys and values of type 'int8'; the model was loaded with cache='float32'" in (
+    assert "int8.safetensors: the keys and values have dtype 'int8'; the model was loaded with cache='float32'" in (
         refused.stderr
     )
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from conftest import LONG
+from reference.utf8 import first_invalid
 from strategies import adversarial
 from tokkit._core.encode import BPEEncoder
 from tokkit._core.split import SplitPattern
@@ -164,11 +165,3 @@ def test_no_text_is_read_beyond_its_ends(driver: Path) -> None:
             for number, wanted in enumerate(wanted_of_text(encoder, by, dfa, content)):
                 assert np.array_equal(answers.next(wanted.dtype.str), wanted), (number, content.decode())
     assert answers.at == len(done.stdout)
-
-
-def first_invalid(data: bytes) -> int:
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return len(data)

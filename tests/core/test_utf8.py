@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import LONG
-from reference.utf8 import utf8
+from reference.utf8 import first_invalid, utf8
 from tokkit._core.text import isas, to_utf8, utf8_invalid
 
 ISAS = pytest.mark.parametrize("isa", isas())
@@ -87,14 +87,6 @@ def test_every_code_point_is_right_at_every_place_of_a_block(isa: str) -> None:
 def test_any_str_is_what_the_codecs_make_of_it(text: str, shift: int, times: int) -> None:
     for isa in isas():
         check("é" * shift + text * times, isa)
-
-
-def first_invalid(data: bytes) -> int:
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return error.start
-    return len(data)
 
 
 # Characters at the bounds of each length, and sequences that are none: cut, too long, surrogates, beyond U+10FFFF.

@@ -106,7 +106,7 @@ def test_rows_and_columns_of_data_frames_are_texts() -> None:
             Corpus(wrong, field="body")
     with pytest.raises(CorpusError, match=r"the text number 1: no text in the field 'body'"):
         list(documents(ROWS, field="body"))
-    with pytest.raises(TypeError, match="the text number 1 is int, not str"):
+    with pytest.raises(TypeError, match="the text number 1 is int; it must be str"):
         list(documents(DataFrame(), field="n"))
 
 

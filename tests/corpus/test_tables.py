@@ -37,7 +37,7 @@ def test_tables_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"record 1: byte 0 is not UTF-8"):
         list(documents(tmp_path / "a.csv"))
     assert list(documents(tmp_path / "a.csv", errors="replace")) == ["\ufffd"]
-    with pytest.raises(TypeError, match="the text number 2 is NoneType, not str"):
+    with pytest.raises(TypeError, match="the text number 2 is NoneType; it must be str"):
         list(documents(pyarrow.table({"text": ["a", None]})))
     parquet = extra("pyarrow.parquet")
     for column, message in (

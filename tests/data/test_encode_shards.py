@@ -257,7 +257,7 @@ def test_a_manifest_that_disagrees_with_its_files_is_named(
     with pytest.raises(FormatError, match=rf"manifest\.json disagrees .*{path.name} has .* bytes, but"):
         Tokens(out)
     path.write_bytes(b"\1" + data[1:])
-    with pytest.raises(FormatError, match=rf"{path.name} has another sha256"):
+    with pytest.raises(FormatError, match=rf"{path.name} has a different sha256"):
         Tokens(out).verify()
     path.unlink()
     with pytest.raises(FormatError, match=rf"{path.name} does not exist"):

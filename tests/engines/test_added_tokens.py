@@ -219,7 +219,7 @@ def test_five_thousand_tokens_are_found_at_once() -> None:
         (("a", -1), "id is -1; it must be an int from 0"),
         (("a", True), "id is True; it must be an int from 0"),
         (("a", 1 << 21), "id is 2097152; it must be an int from 0 to 2097151"),
-        (("a", 1, 1), "single_word is 1, not a bool"),
+        (("a", 1, 1), "single_word is 1; it must be a bool"),
     ],
 )
 def test_an_added_token_that_cannot_be_is_refused(arguments: tuple[Any, ...], message: str) -> None:

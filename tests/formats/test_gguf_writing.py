@@ -32,8 +32,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "bbpe": ({"pattern": r"\p{L}+|\P{L}"}, "no name in tokenizer.ggml.pre stands for its split"),
     "unigram": ({"hard_vocab_limit": False}, "its normalizer is"),
     "bpe": ({}, "it has end_of_word_suffix="),
-    "word": ({}, "its model is WordLevel, and models there are byte-level BPE, SentencePiece BPE, WordPiece, Unigram"),
-    "sp-char": ({}, "of the kind 'char'"),
+    "word": ({}, "its model is WordLevel; a GGUF file can have byte-level BPE, SentencePiece BPE, WordPiece, Unigram"),
+    "sp-char": ({}, "of the type 'char'"),
 }
 TEXTS = [
     *(adversarial(seed, 50) for seed in range(50)),

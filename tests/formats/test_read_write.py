@@ -132,7 +132,7 @@ def test_added_tokens_are_read_from_beside_the_pair(folder: Path, make: Make, sa
         for path in ("", *files):
             assert same(formats.read(folder / name / path), make())
         (folder / name / "added_tokens.json").write_text('{"<x>": null}')
-        with pytest.raises(FormatError, match=r"added_tokens\.json\['<x>'\]: an id is an integer, not null"):
+        with pytest.raises(FormatError, match=r"added_tokens\.json\['<x>'\]: the id is null; it must be an integer"):
             formats.read(folder / name)
         assert same(formats.read(folder / name, special_tokens=make().special_tokens), make())
         (folder / name / "added_tokens.json").write_bytes(b"")

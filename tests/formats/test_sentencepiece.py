@@ -125,9 +125,9 @@ def test_a_trainer_spec_is_made_of_what_differs_from_the_usual() -> None:
         (LEAST + piece(b"<0x00>", 0.0, 6), "has the type byte, but byte_fallback is not set"),
         (LEAST + written(2, written(35, True)), "byte_fallback needs a byte piece for each byte"),
         (LEAST + written(2, written(3, 9)), "trainer_spec.model_type is 9"),
-        (LEAST + written(2, written(3, b"x")), "trainer_spec, byte 0: model_type is of the form 2"),
-        (LEAST + written(2, 5), "trainer_spec is of the form 0, not a message"),
-        (LEAST + written(2, b"\x0a\x05x"), "trainer_spec, byte 0: a field of 5 bytes, and 1 are left"),
+        (LEAST + written(2, written(3, b"x")), "trainer_spec, byte 0: model_type has wire type 2"),
+        (LEAST + written(2, 5), "trainer_spec has wire type 0; it must be a message"),
+        (LEAST + written(2, b"\x0a\x05x"), "trainer_spec, byte 0: a field has 5 bytes; only 1 are left"),
         (LEAST + written(2, written(44, b"\xff")), "trainer_spec.unk_surface: not UTF-8 at byte 0"),
         (LEAST + written(3, written(2, b"\0")), "normalizer_spec.precompiled_charsmap: it ends before its trie does"),
         (

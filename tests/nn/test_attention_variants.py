@@ -62,7 +62,7 @@ def test_a_cache_of_sinks_does_not_grow() -> None:
     assert len(sizes) == 1
     assert keys.shape == values.shape == (1, 1, 20, 8)
     assert where.tolist() == [0, 1, 2, 3, *range(284, 300)]
-    with pytest.raises(ShapeError, match="n alone may differ"):
+    with pytest.raises(ShapeError, match="only n may differ"):
         cache.append(draw(1, 1, 1, 9), draw(1, 1, 1, 8))
 
 
@@ -106,7 +106,7 @@ def test_memories_forget_or_compress_what_is_oldest(how: str) -> None:
     np.testing.assert_allclose(full.states, np.concatenate([old, x[:, 24:]], axis=1), atol=1e-6)
     with pytest.raises(OptionError, match="'mean', 'max' or a function"):
         nn.SegmentMemory(6, how="median")
-    with pytest.raises(ShapeError, match="T alone may differ"):
+    with pytest.raises(ShapeError, match="only T may differ"):
         full.append(draw(2, 3, 5))
 
 

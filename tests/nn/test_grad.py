@@ -104,7 +104,7 @@ def test_ignored_targets_have_neither_loss_nor_gradient() -> None:
 
 def test_what_is_not_learnt_and_what_does_not_fit_is_said() -> None:
     layers = config("llama").layers
-    with pytest.raises(OptionError, match="qk_norm, which is not learnt"):
+    with pytest.raises(OptionError, match="qk_norm, which training does not support"):
         CausalLM(nn.DecoderConfig(layers=layers, vocab_size=9, qk_norm=True))
     model = learner("gpt2")
     with pytest.raises(ShapeError, match="14 tokens; the model has 12 positions"):
@@ -113,7 +113,7 @@ def test_what_is_not_learnt_and_what_does_not_fit_is_said() -> None:
         model.loss(texts(2, 1))
     with pytest.raises(IndexError, match="must be from 0 to 39"):
         model.loss([[3, 40, 1]])
-    with pytest.raises(ShapeError, match="do not follow one another"):
+    with pytest.raises(ShapeError, match="are not adjacent"):
         Parameters({"a": (2, 2), "b": (2, 2), "c": (2, 2)}).joined("a", "c")
 
 

@@ -142,7 +142,7 @@ def test_weights_that_are_frozen_have_no_gradients_and_the_others_the_same_ones(
     assert len(parameters.data) == sum(grad.size for grad in parameters.grads.values())
     for name, grad in parameters.grads.items():
         np.testing.assert_allclose(grad, whole.parameters.grads[name], atol=1e-6)
-    with pytest.raises(ShapeError, match="do not follow one another"):
+    with pytest.raises(ShapeError, match="are not adjacent"):
         parameters.joined("layers.0.attention.q.weight", "layers.1.attention.q.weight")
 
 

@@ -106,7 +106,7 @@ def test_what_does_not_fit_is_refused() -> None:
         encoder([1], [0, 1], [0])
     with pytest.raises(ShapeError, match="they must ascend from 0"):
         encoder([1], [0, 2])
-    with pytest.raises(IndexError, match="token types are 0 to 2; there are 2"):
+    with pytest.raises(IndexError, match="token types run from 0 to 2"):
         encoder_of("Nomic")[0]([1, 1], [0, 2], [2, 0])
     with pytest.raises(OptionError, match="first_norm is False"):
         DecoderConfig(layers=nn.TransformerConfig(dim=8, n_heads=2), vocab_size=9, first_norm=False)

@@ -20,7 +20,7 @@ QKV = [f"layers.0.attention.{part}" for part in "qkv"]
 ENCODERS: dict[str, tuple[Any, dict[str, Any]]] = {
     "encoder": (SentencePairs, {}), "masked": (MaskedLM, {}), "classifier": (TextClassifier, {"n_labels": 3}),
 }  # fmt: skip
-LEARNT = {"classifier": ("dense.weight", "dense.bias", "out.weight", "out.bias")}
+TRAINED = {"classifier": ("dense.weight", "dense.bias", "out.weight", "out.bias")}
 """Weights that learn beside adapters."""
 
 
@@ -30,7 +30,7 @@ def adapted(kind: str, places: dict[str, list[str]], rank: int = 2) -> tuple[Any
     whole = learner(kind) if of is None else encoder_learner(of, **more)
     shapes = {name: weight.shape for name, weight in whole.parameters.items()}
     options = LoraOptions(rank=rank, alpha=3.0)
-    parameters = with_lora(shapes, whole.parameters, places, options, seed=1, learnt=LEARNT.get(kind, ()))
+    parameters = with_lora(shapes, whole.parameters, places, options, seed=1, learnt=TRAINED.get(kind, ()))
     if of is not None:
         return whole, of(config(), parameters=parameters, **more)
     return whole, CausalLM(whole.config, parameters=parameters)
@@ -57,7 +57,7 @@ def test_adapters_begin_as_nothing_and_learn_by_gradients_of_finite_differences(
     whole, model = adapted(kind, PLACES[kind])
     p = model.parameters
     assert set(p.grads) == {f"{name}.lora_{part}.weight" for name in PLACES[kind] for part in "AB"} | {
-        *LEARNT.get(kind, ())
+        *TRAINED.get(kind, ())
     }
     assert learn(model, kind) == learn(whole, kind)
     p.grad[:] = 0

@@ -161,8 +161,8 @@ def test_numbers_of_numpy_are_taken_as_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"scaling": "yarn", "base": 1.0}, "yarn wants a base above 1"),
-        ({"scaling": "yarn", "beta_fast": 0.0, "beta_slow": 0.0}, "yarn wants a base above 1, and beta_fast"),
+        ({"scaling": "yarn", "base": 1.0}, "yarn needs a base above 1"),
+        ({"scaling": "yarn", "beta_fast": 0.0, "beta_slow": 0.0}, "yarn needs a base above 1, and beta_fast"),
         ({"scaling": "yarn", "beta_fast": 1.0, "beta_slow": 2.0}, "beta_fast 1.0 and beta_slow 2.0"),
         ({"scaling": "ntk-by-parts", "beta_fast": 2.0, "beta_slow": 2.0}, "beta_fast above beta_slow"),
         ({"scaling": "ntk-by-parts", "beta_fast": 1.0, "beta_slow": 2.0}, "beta_fast above beta_slow"),
@@ -199,7 +199,7 @@ def test_bases_lengths_and_logarithms_that_cannot_work_are_refused() -> None:
     for train in (0, 1, 512.0, True):
         with pytest.raises(OptionError, match=r"train_length is .*must be a whole number of at least 2"):
             nn.log_n_scale([1, 2], train)
-    with pytest.raises(OptionError, match="at least 0, not -1"):
+    with pytest.raises(OptionError, match=r"has -1.*at least 0"):
         nn.log_n_scale([3, -1], 512)
     np.testing.assert_allclose(nn.log_n_scale([99, 9999], np.int64(100)), [1.0, 2.0])
     assert nn.log_n_scale([], 512).shape == (0,)

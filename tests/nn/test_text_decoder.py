@@ -92,7 +92,7 @@ def test_layers_that_see_later_tokens_read_whole_texts(layers: dict[str, Any], o
     texts = [rng.integers(0, 50, n) for n in (70, 1, 0, 17)]
     expected = np.concatenate([hidden(config, weights, ids) for ids in texts if len(ids)])
     np.testing.assert_allclose(encoder(texts), expected, atol=2e-4)
-    with pytest.raises(OptionError, match="no caches; give whole texts"):
+    with pytest.raises(OptionError, match="cannot have caches: give whole texts"):
         encoder([[1]], [encoder.cache()])
     with pytest.raises(OptionError, match="no head"):
         encoder.logits(encoder([[1]]))
@@ -115,7 +115,7 @@ def test_a_decoder_attends_to_the_memory_of_its_cache(form: str, isa: str) -> No
     np.testing.assert_allclose(made, np.concatenate([each[-1:] for each in expected]), atol=2e-4)
     with pytest.raises(OptionError, match="give a memory"):
         decoder.cache()
-    with pytest.raises(OptionError, match="give caches"):
+    with pytest.raises(OptionError, match="no caches are given"):
         decoder([[1]])
 
 
@@ -198,8 +198,8 @@ def test_what_does_not_fit_is_refused_and_caches_stay() -> None:
     for ids, caches, error, message in (
         ([[1, 50]], [cache], IndexError, "the id 50 is outside an embedding table of 50 rows"),
         ([[-1]], [cache], IndexError, "the id -1"),
-        ([[1], [2]], [cache], OptionError, "2 sequences need as many caches"),
-        ([[1], [2]], [cache, cache], OptionError, "each its own"),
+        ([[1], [2]], [cache], OptionError, "1 caches for 2 sequences"),
+        ([[1], [2]], [cache, cache], OptionError, "all different"),
         ([[[1, 2]]], [cache], ShapeError, r"shape \(1, 2\)"),
         ([[1, 2]], [small], ShapeError, "room for 3 tokens and contains 2; 2 more"),
         ([np.zeros(401, int)], [cache], ShapeError, "a sequence of 401 tokens is too long"),

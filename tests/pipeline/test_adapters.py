@@ -71,7 +71,9 @@ def test_adapters_of_an_encoder_are_learnt_and_resumed_to_the_bit(tmp_path: Path
 
 def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
     base = generators.folder(tmp_path / "generator")
-    with pytest.raises(FormatError, match=r"changes \(8, 9\), and 'model.layers.0.self_attn.q_proj.weight' has shape"):
+    with pytest.raises(
+        FormatError, match=r"q_proj has shape \(8, 9\); the tensor 'model.layers.0.self_attn.q_proj.weight' has"
+    ):
         pipeline.load(base, adapter=adapters.write(tmp_path / "a", rank=2, modules={
             "model.layers.0.self_attn.q_proj": (8, 9)}))  # fmt: skip
     with pytest.raises(FormatError, match=r"no tensor 'model.layers.9.mlp.weight'; the adapter is for another model"):

@@ -169,7 +169,7 @@ def test_a_prompt_of_the_folder_is_put_before_the_query(tmp_path: Path) -> None:
         (["the cat"], OptionError, "input 0 has 1 texts; it must be a pair: (query, document)"),
         ([("a", "b"), ("a", "b", "c")], OptionError, "input 1 has 3 texts"),
         ([("a", "b"), "ab"], TypeError, "input 1 is str; it must be a pair of texts"),
-        ([("a", 1)], TypeError, "input 0 holds int, not str or bytes"),
+        ([("a", 1)], TypeError, "input 0 holds int; it must be str or bytes"),
     ],
 )
 def test_what_is_no_pair_is_refused(tmp_path: Path, inputs: Any, error: type[Exception], said: str) -> None:
@@ -210,7 +210,9 @@ def test_a_head_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         FormatError, match=r"id2label is .*; it must have 2 labels from 0, the rows of the tensor 'classifier\.weight'"
     ):
         pipeline.load(classifier(tmp_path / "b", ["no", "yes"], config={"id2label": {"0": "no"}}))
-    with pytest.raises(FormatError, match=r"the activation of scores 'torch\.nn\.GELU' is not supported; identity, "):
+    with pytest.raises(
+        FormatError, match=r"the activation of scores 'torch\.nn\.GELU' is not supported; it must be one of identity, "
+    ):
         pipeline.load(
             classifier(tmp_path / "c", ["no"], config_sentence_transformers={"activation_fn": "torch.nn.GELU"})
         )

@@ -125,7 +125,7 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
         "model_type: 'opt' is not supported; it must be one of these types of models: bert, roberta",
     ),
     ({"model_type": None}, "model_type: None is not supported"),
-    ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; gelu"),
+    ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; it must be one of gelu"),
     ({"hidden_size": 17}, "dim is 17; it must be a multiple of n_heads, 2"),
     ({"hidden_size": "16"}, "hidden_size: an integer is needed, not a string"),
     ({"num_hidden_layers": 0}, "num_hidden_layers is 0; it must be a whole number of at least 1"),
@@ -139,7 +139,7 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
     ({"max_position_embeddings": 21}, r"position_embeddings.weight' has shape \(20, 16\)"),
     ({"type_vocab_size": 1}, r"token_type_embeddings.weight' has shape \(2, 16\); config.json requires \(1, 16\)"),
     ({"position_embedding_type": "relative_key"}, "position_embedding_type: 'relative_key' is not supported"),
-    ({"is_decoder": True}, "is_decoder: True is not supported; False is"),
+    ({"is_decoder": True}, "is_decoder: True is not supported; it must be False"),
     ({"layer_norm_eps": -1.0}, "layer_norm_eps is -1.0; it must be at least 0"),
 ]
 
@@ -163,7 +163,7 @@ def test_tensors_that_are_too_many_or_of_another_type_are_refused(tmp_path: Path
     assert pipeline.load(write(tmp_path, tensors=tensors | extra)).dimension == 16
     data = (tmp_path / "model.safetensors").read_bytes()
     (tmp_path / "model.safetensors").write_bytes(data[:-7])
-    with pytest.raises(FormatError, match="is cut or damaged"):
+    with pytest.raises(FormatError, match="is truncated or damaged"):
         pipeline.load(tmp_path)
 
 
@@ -220,7 +220,11 @@ BROKEN = [
     (modules("Pooling", "Transformer"), POOLING, "they must begin with Transformer"),
     (modules("Transformer", "Normalize", "Pooling"), POOLING, "Normalize is before another module"),
     (modules("Transformer", "Pooling"), {"pooling_mode_attention": True}, "the pooling pooling_mode_attention is not"),
-    (modules("Transformer", "Pooling"), {"pooling_mode": "median"}, "the pooling median is not supported; cls, max"),
+    (
+        modules("Transformer", "Pooling"),
+        {"pooling_mode": "median"},
+        "the pooling median is not supported; it must be one of cls, max",
+    ),
     (modules("Transformer", "Pooling"), {"pooling_mode": 5}, "the pooling 5 is not supported"),
     (modules("Transformer", "Pooling"), {"pooling_mode": []}, r"the pooling \[\] is not supported"),
     (modules("Transformer", "Pooling"), {"pooling_mode": [{}]}, r"the pooling {} is not supported"),

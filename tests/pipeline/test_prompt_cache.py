@@ -145,7 +145,7 @@ def test_files_of_other_models_are_refused_by_name(model: Any, tmp_path: Path) -
             PromptCache.load(path, pipeline.load(other))  # type: ignore[arg-type]
     with pytest.raises(FormatError, match="precision or weights differ"):
         PromptCache.load(path, pipeline.load(model.folder, precision="int8"))  # type: ignore[arg-type]
-    with pytest.raises(FormatError, match="of type 'float32'; the model was loaded with cache='int8'"):
+    with pytest.raises(FormatError, match="have dtype 'float32'; the model was loaded with cache='int8'"):
         PromptCache.load(path, model.with_cache("int8"))
     # A model that differs where no fingerprint looks: one matrix of a layer.
     folder = generators.folder(tmp_path / "tuned")
@@ -189,7 +189,7 @@ def test_a_cache_must_have_read_its_ids(model: Any) -> None:
     cache = PromptCache(model)
     with pytest.raises(OptionError, match="the cache has 0 tokens, not the 3 that were given"):
         cache.keep([1, 2, 3], model.decoder.cache())
-    with pytest.raises(OptionError, match="a text has 1 to 64 tokens"):
+    with pytest.raises(OptionError, match="one row of 1 to 64 ids"):
         cache.read(np.zeros(65, np.int64))
     cache.keep([], model.decoder.cache())
     assert len(cache) == 0

@@ -140,9 +140,9 @@ def test_options_that_cannot_work_are_refused() -> None:
         model.encode([None])
     # Behind a prompt too, where bytes(5) would be five NULs.
     for bad in (5, [97], None):
-        with pytest.raises(TypeError, match=f"text 1 is {type(bad).__name__}, not str or bytes"):
+        with pytest.raises(TypeError, match=f"text 1 is {type(bad).__name__}; it must be str or bytes"):
             model.encode(["a", bad], prompt="query: ")
-    with pytest.raises(ValueError, match="not UTF-8"):
+    with pytest.raises(ValueError, match="not valid UTF-8"):
         model.encode([b"\xff"], prompt="query: ")
     for options in ({"prompt": 5}, {"prompt_name": ["query"]}):
         with pytest.raises(TypeError, match="it must be str"):

@@ -172,7 +172,10 @@ def test_tensors_that_do_not_fit_are_named(change: Any, message: str, tmp_path: 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"feed_forward_proj": "gated-relu"}, "feed_forward_proj: 'gated-relu' is not supported; relu, gelu"),
+        (
+            {"feed_forward_proj": "gated-relu"},
+            "feed_forward_proj: 'gated-relu' is not supported; it must be one of relu, gelu",
+        ),
         ({"num_layers": 0}, "num_layers is 0"),
         ({"num_layers": 5000}, "num_layers: 5000 is too large"),
         ({"d_kv": "8"}, "d_kv"),

@@ -195,11 +195,14 @@ def test_a_pickle_is_the_folder_and_not_the_weights(model: Any) -> None:
         ({"max_position_embeddings": None}, "max_position_embeddings"),
         ({"num_key_value_heads": 3}, "4 query heads are not a multiple of 3 key heads"),
         ({"hidden_act": "mish"}, "'mish' is not supported"),
-        ({"rope_scaling": {"rope_type": "xpos", "factor": 2.0}}, "'xpos' is not supported; default, linear"),
+        (
+            {"rope_scaling": {"rope_type": "xpos", "factor": 2.0}},
+            "'xpos' is not supported; it must be one of default, linear",
+        ),
         ({"rope_scaling": {"rope_type": "longrope", "factor": 2.0}}, "rope_scaling.long_factor: missing"),
         (
             {"rope_scaling": {"rope_type": "longrope", "long_factor": [1], "short_factor": [1, 1, 1, 1]}},
-            "long_factors has 1 numbers for 4 pairs",
+            "long_factors has 1 numbers; it must have one for each of 4 pairs",
         ),
         ({"model_type": "mixtral", "num_local_experts": 2, "num_experts_per_tok": 3}, "top is 3; there are 2 experts"),
         ({"model_type": "qwen2_moe"}, "num_experts"),

@@ -20,3 +20,12 @@ def without_surrogates(text: str) -> str:
 def utf8(text: str) -> bytes:
     """Their bytes."""
     return without_surrogates(text).encode()
+
+
+def first_invalid(data: bytes) -> int:
+    """The offset of the first byte that is not valid UTF-8, or the length."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return len(data)

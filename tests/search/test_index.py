@@ -221,7 +221,7 @@ def test_a_file_that_another_writes_meanwhile_stays(tmp_path: Path, monkeypatch:
     ("key", "value", "reason"),
     [
         ("format", "x", "not an index of tokkit: its format is 'x'"),
-        ("version", 2, "version: 2 is not supported; 1 is"),
+        ("version", 2, "version: 2 is not supported; it must be 1"),
         ("data", "../../vectors-1.safetensors", "it must be a file of this folder"),
         ("data", "vectors-9.safetensors", "vectors-9.safetensors: this file is missing, but index.json names it"),
         ("rows", 3.5, "rows: an integer is needed"),

@@ -45,7 +45,7 @@ BYTES = [(byte, 1) for byte in ALPHABET]
         ({"input_errors": "drop"}, "strict, replace, ignore"),
         ({"pattern": 5}, "str or None"),
         ({"special_tokens": "<s>"}, "a list of str"),
-        ({"special_tokens": [b"<s>"]}, "not str"),
+        ({"special_tokens": [b"<s>"]}, "must be str"),
         ({"special_tokens": [""]}, "empty"),
         ({"special_tokens": ["<s>", "<s>"]}, "twice"),
         ({"special_tokens": ["a"]}, "single byte"),

@@ -144,11 +144,11 @@ def test_a_title_and_tokens_are_taken_for_no_placeholder() -> None:
 
 def test_a_page_has_a_limit_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = ["a"] * 4097
-    with pytest.raises(ShapeError, match="a page holds 16777216: choose heads"):
+    with pytest.raises(ShapeError, match="the maximum of a page is 16777216: choose heads"):
         attention_html(np.broadcast_to(0.5, (4097, 4097)), tokens)
     monkeypatch.setattr(attention_page, "MAX_CELLS", 12)
     assert attention_html(np.ones((3, 2, 2)), tokens[:2])
-    with pytest.raises(ShapeError, match="13 numbers; a page holds 12"):
+    with pytest.raises(ShapeError, match="13 numbers; the maximum of a page is 12"):
         attention_html(np.ones((13, 1, 1)), tokens[:1])
 
 

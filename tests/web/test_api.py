@@ -191,7 +191,7 @@ def test_models_are_listed(ask: Any) -> None:
         ("/v1/completions", {"prompt": "a", "max_tokens": 65}, 400, "at most 64"),
         ("/v1/completions", b"x" * 10_001, 413, "10000 bytes"),
         ("/v1/chat/completions", {"messages": [{"role": "tool", "content": "a"}]}, 400, "no tools"),
-        ("/tokenize", {"messages": HELLO, "model": "small-bert"}, 400, "no chats"),
+        ("/tokenize", {"messages": HELLO, "model": "small-bert"}, 400, "no chat template"),
         ("/detokenize", {"tokens": [5000]}, 400, "5000"),
         ("/v1/images", {"a": 1}, 404, "POST /v1/images: Not Found"),
         ("/v1/models", {"a": 1}, 405, "Method Not Allowed"),

@@ -150,7 +150,7 @@ def test_calls_in_messages_have_objects_for_templates() -> None:
         ({"messages": ["hello"]}, "role and content"),
         ({"messages": [{"role": "user"}]}, "the content of a message is None"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "parts that are not text"),
-        ({"top_logprobs": 2}, "top_logprobs are for logprobs"),
+        ({"top_logprobs": 2}, "top_logprobs is given; it needs logprobs"),
         ({"tools": [{"type": "function"}]}, "tools is"),
         ({"response_format": {"type": "xml"}}, "response_format is"),
         ({"response_format": {"type": "json_schema"}}, "response_format is"),

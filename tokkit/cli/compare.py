@@ -92,7 +92,7 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen
     for name in OF_FILES if trains else OF_TRAINING:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             with_what = "files of tokenizers, not with --train" if trains else "--train"
-            raise click.UsageError(f"--{name.replace('_', '-')} goes with {with_what}")
+            raise click.UsageError(f"--{name.replace('_', '-')} applies only with {with_what}")
     if not trains:
         if not inputs:
             raise click.UsageError("Missing argument 'TOKENIZER...': name files of tokenizers, or give --train")

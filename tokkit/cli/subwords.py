@@ -18,8 +18,8 @@ def check(output: str, chosen: dict[str, Any], *, more: bool = False) -> None:
     """Raise UsageError for options that conflict; `more` is whether options such as --pad or --pair are given."""
     if more and (output == "subwords" or chosen["explain"] or chosen["dropout"] is not None):
         raise click.UsageError(
-            "--explain, --dropout and --output subwords do not go with --add-special, --pair, --max-length, --pad "
-            "and --output full"
+            "--explain, --dropout and --output subwords cannot be combined with --add-special, --pair, --max-length, "
+            "--pad and --output full"
         )
     if chosen["seed"] is not None and chosen["dropout"] is None:
         raise click.UsageError("--seed needs --dropout")

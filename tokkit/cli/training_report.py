@@ -149,8 +149,8 @@ def show(job: Job, about: dict[str, Any]) -> None:
 def _show_one(made: dict[str, Any], about: dict[str, Any], job: Job) -> None:
     special = made["special_tokens"]
     own = made["vocab_size"] - special
-    learnt = f"256 bytes, {own - 256:,} learnt" if job.in_bytes else f"{own:,} learnt"
-    say(f"  vocabulary    {made['vocab_size']:,} tokens: {learnt}{f', {special} special' if special else ''}")
+    learned = f"256 bytes, {own - 256:,} learned" if job.in_bytes else f"{own:,} learned"
+    say(f"  vocabulary    {made['vocab_size']:,} tokens: {learned}{f', {special} special' if special else ''}")
     if made["bytes_per_token"]:
         whole, size = about["measured_all"], about["measured_bytes"]
         where = "the corpus takes" if whole else f"the first {size:,} bytes take"

@@ -74,7 +74,7 @@ def command(
     toks = {tokenizer: load(tokenizer, chosen["pattern"])} | {name: load(name) for name in others}
     if why is not None:
         if files or output is not None:
-            raise click.UsageError("--why shows one word: it does not go with FILE or --html")
+            raise click.UsageError("--why shows one word: it cannot be combined with FILE or --html")
         say_why(toks, why)
         return
     reading = Reading("file", chosen["field"], chosen["input_errors"])

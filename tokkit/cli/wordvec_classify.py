@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +19,14 @@ _OF_TRAINING = {
     "max_n": "maxn", "bucket": "bucket", "min_count": "minCount", "negative": "neg", "seed": "seed",
 }  # fmt: skip
 """Option → argument of train_supervised."""
+
+
+def _size(
+    name: str, help: str, default: int, minimum: int, maximum: int | None = None
+) -> Callable[[options.Decorated], options.Decorated]:
+    """Return an option of training that is a number."""
+    limits = click.IntRange(minimum, maximum)
+    return click.option(name, type=limits, default=default, metavar="N", help=f"Training: {help}")
 
 
 @options.command(
@@ -47,8 +55,8 @@ _OF_TRAINING = {
     "--threshold", type=click.FloatRange(0, 1), default=0.0, help="Leave out labels with a lower probability."
 )
 @click.option("--label", default="__label__", metavar="PREFIX", help="Prefix of labels in the lines.")
-@click.option("--size", type=click.IntRange(min=1), default=100, metavar="N", help="Training: dimensions of a vector.")
-@click.option("--epochs", type=click.IntRange(min=1), default=5, metavar="N", help="Training: passes over LINES.")
+@_size("--size", "dimensions of a vector.", 100, 1)
+@_size("--epochs", "passes over LINES.", 5, 1)
 @click.option("--alpha", type=click.FloatRange(min=0, min_open=True), default=0.1, help="Training: the learning rate.")
 @click.option(
     "--loss",
@@ -56,44 +64,12 @@ _OF_TRAINING = {
     default="softmax",
     help="Training: softmax; hs (a tree) or ns (negative samples) for many labels; ova for several labels per line.",
 )
-@click.option(
-    "--word-ngrams",
-    type=click.IntRange(1, 255),
-    default=1,
-    metavar="N",
-    help="Training: maximum length of word n-grams.",
-)
-@click.option(
-    "--min-n",
-    type=click.IntRange(0, 255),
-    default=0,
-    metavar="N",
-    help="Training: minimum length of character n-grams.",
-)
-@click.option(
-    "--max-n",
-    type=click.IntRange(0, 255),
-    default=0,
-    metavar="N",
-    help="Training: maximum length of character n-grams; 0: none.",
-)
-@click.option(
-    "--bucket",
-    type=click.IntRange(min=1),
-    default=2_000_000,
-    metavar="N",
-    help="Training: number of hash buckets that n-grams share.",
-)
-@click.option(
-    "--min-count",
-    type=click.IntRange(min=0),
-    default=1,
-    metavar="N",
-    help="Training: leave out words that occur less often.",
-)
-@click.option(
-    "--negative", type=click.IntRange(min=1), default=5, metavar="N", help="Training: negative samples for --loss ns."
-)
+@_size("--word-ngrams", "maximum length of word n-grams.", 1, 1, 255)
+@_size("--min-n", "minimum length of character n-grams.", 0, 0, 255)
+@_size("--max-n", "maximum length of character n-grams; 0: none.", 0, 0, 255)
+@_size("--bucket", "number of hash buckets that n-grams share.", 2_000_000, 1)
+@_size("--min-count", "leave out words that occur less often.", 1, 0)
+@_size("--negative", "negative samples for --loss ns.", 5, 1)
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, help="Seed; with --threads 1, the same seed gives the same model."
 )

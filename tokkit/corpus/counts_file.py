@@ -127,7 +127,7 @@ class CountsReader:
             data = file.read(min(size, MAX_HEADER_BYTES))
             try:
                 if len(data) != size or zlib.crc32(data) != crc:
-                    raise ValueError("its checksum is another")
+                    raise ValueError("its checksum is wrong")
                 self.header = Header.of_json(data)
             except ValueError as error:
                 raise self._error(f"has a corrupt header: {error}") from None
@@ -166,7 +166,7 @@ class CountsReader:
         # Never more than the file has, because reading allocates the requested size first.
         data = file.read(n) if n <= os.fstat(file.fileno()).st_size - file.tell() else b""
         if len(data) != n or zlib.crc32(data, zlib.crc32(sizes)) != _CRC.unpack(crc)[0]:
-            raise self._error(f"is corrupt: the checksum of {what} is another")
+            raise self._error(f"is corrupt: the checksum of {what} is wrong")
         return data, size, n_words
 
     def blocks(self) -> Iterator[bytes]:

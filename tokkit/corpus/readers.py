@@ -207,7 +207,7 @@ class Corpus:
             return re.sub("[\ud800-\udfff]", kept, cast(str, text)).encode()
         except UnicodeDecodeError as error:
             raise CorpusError(f"{name}: byte {error.start} is not UTF-8") from None
-        raise TypeError(f"{name} is {type(text).__name__}, not str")
+        raise TypeError(f"{name} is {type(text).__name__}; it must be str")
 
 
 def documents(

@@ -141,7 +141,7 @@ class Tokens:
             for name, about in shard["files"].items():
                 path = os.path.join(self.folder, os.path.basename(name))
                 if manifest.digest(path) != about["sha256"]:
-                    raise self._disagrees(path, "has another sha256")
+                    raise self._disagrees(path, "has a different sha256")
 
     def batches(
         self,

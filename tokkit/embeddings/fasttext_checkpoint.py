@@ -79,7 +79,7 @@ def load(model: FastText, path: str | os.PathLike[str]) -> FastText:
         raise FormatError(f"{shown}: the inner nodes do not match the options")
     if of_tokens != (model.tokenizer is not None):
         kind = "tokens; give the tokenizer" if of_tokens else "n-grams of characters; leave the tokenizer out"
-        raise OptionError(f"{shown} has rows of {kind}")
+        raise OptionError(f"{shown} contains rows of {kind}")
     model.take(data)
     return model
 

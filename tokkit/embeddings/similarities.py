@@ -72,7 +72,7 @@ class Similarities(VectorStore):
     def n_similarity(self, ws1: Sequence[Key], ws2: Sequence[Key]) -> Any:
         """Return the cosine of the means of two lists of keys; ZeroDivisionError if one is empty."""
         if not (len(ws1) and len(ws2)):
-            raise ZeroDivisionError("a list of keys is empty; both need at least one key key")
+            raise ZeroDivisionError("a list of keys is empty; both need at least one key")
         means = [self.get_mean_vector(keys, pre_normalize=False) for keys in (ws1, ws2)]
         return np.dot(unit(means[0]), unit(means[1]))
 

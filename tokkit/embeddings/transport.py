@@ -22,5 +22,5 @@ def cheapest(costs: NDArray[np.float64], supply: NDArray[np.float64], demand: ND
     moved = vstack([kron(eye_array(n), np.ones((1, m))), kron(np.ones((1, n)), eye_array(m))], format="csr")
     found = linprog(costs.ravel(), A_eq=moved, b_eq=np.concatenate([supply, demand]), method="highs")
     if found.fun is None:
-        raise ArithmeticError(f"the linear program of {n} × {m} was not solved: {found.message}")
+        raise ArithmeticError(f"the linear program of {n} × {m} could not be solved: {found.message}")
     return float(found.fun)

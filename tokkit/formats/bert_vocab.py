@@ -59,7 +59,7 @@ def read(data: bytes, folder: str | os.PathLike[str] | None = None, *, lowercase
             "and others as part of a token; write line ends as LF or CR LF"
         )
     if len(lines) > MAX_ID + 1:
-        raise FormatError(f"line {MAX_ID + 2}: ids run up to {MAX_ID}")
+        raise FormatError(f"line {MAX_ID + 2}: the maximum id is {MAX_ID}, on the line before")
     last = dict(zip(lines, range(len(lines)), strict=True))
     if len(last) < len(lines):
         lines = [token if last[token] == number else b"" for number, token in enumerate(lines)]

@@ -132,7 +132,7 @@ def _types(keys: Mapping[str, gguf_file.Value], n: int, *, needed: bool) -> NDAr
         return np.full(n, NORMAL, dtype=np.uint8)
     wrong = np.flatnonzero(~np.isin(types, list(TYPES)))
     if len(wrong):
-        raise FormatError(f"{GGML}token_type[{wrong[0]}]: types run from 1 to 6, not {types[wrong[0]]}")
+        raise FormatError(f"{GGML}token_type[{wrong[0]}] is {types[wrong[0]]}; it must be from 1 to 6")
     return types.astype(np.uint8)
 
 
@@ -144,7 +144,7 @@ def _scores(keys: Mapping[str, gguf_file.Value], n: int, *, needed: bool) -> NDA
         return np.zeros(0, dtype=np.float32)
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
-        raise FormatError(f"{GGML}scores[{wrong[0]}]: a score is a number, not {scores[wrong[0]]}")
+        raise FormatError(f"{GGML}scores[{wrong[0]}] is {scores[wrong[0]]}; it must be a finite number")
     return scores.astype(np.float32)
 
 
@@ -159,7 +159,7 @@ def _ids(keys: Mapping[str, gguf_file.Value], n: int) -> dict[str, int]:
         if value in (NO_ID, -1):
             continue
         if not 0 <= value < n:
-            raise FormatError(f"{name}: ids run from 0 to {n - 1}, not {value}")
+            raise FormatError(f"{name} is {value}; it must be an id from 0 to {n - 1}")
         found[short.removesuffix("_token_id")] = value
     return found
 

@@ -137,7 +137,7 @@ def _vocabulary(definition: Definition) -> Vocabulary:
     if isinstance(definition.model, (CharBPE, Unigram, SentencePieceModel)):
         return _of_pieces(definition)
     name = type(definition.model).__name__
-    raise FormatError(f"its model is {name}, and models there are {', '.join(MODELS.values())}")
+    raise FormatError(f"its model is {name}; a GGUF file can have {', '.join(MODELS.values())}")
 
 
 def _of_bytes(definition: Definition, split: Split) -> Vocabulary:
@@ -174,7 +174,9 @@ def _of_pieces(definition: Definition) -> Vocabulary:
     # A GGUF file can hold more than a .model; the fingerprint after reading back decides.
     model, _ = sentencepiece.in_model(definition)
     if model.kind not in ("bpe", "unigram"):
-        raise FormatError(f"it is a SentencePiece model of the kind {model.kind!r}, not BPE or Unigram")
+        raise FormatError(
+            f"it is a SentencePiece model of the type {model.kind!r}; only BPE and Unigram can be written"
+        )
     rules_of = model.normalizer
     flags = {
         "add_space_prefix": rules_of.add_dummy_prefix,

@@ -36,7 +36,9 @@ def fields(data: bytes, where: str) -> Iterator[Field]:
         tag, at = _varint(data, at, where)
         number, form = tag >> 3, tag & 7
         if not 1 <= number <= _MAX_NUMBER:
-            raise FormatError(f"{where}, byte {start}: no field has the number {number}")
+            raise FormatError(
+                f"{where}, byte {start}: the field number is {number}; it must be from 1 to {_MAX_NUMBER}"
+            )
         value: int | bytes
         if form == VARINT:
             value, at = _varint(data, at, where)
@@ -45,11 +47,13 @@ def fields(data: bytes, where: str) -> Iterator[Field]:
             if form == BYTES:
                 length, at = _varint(data, at, where)
             if length > len(data) - at:
-                raise FormatError(f"{where}, byte {start}: a field of {length} bytes, and {len(data) - at} are left")
+                raise FormatError(f"{where}, byte {start}: a field has {length} bytes; only {len(data) - at} are left")
             value = data[at : at + length]
             at += length
         else:
-            raise FormatError(f"{where}, byte {start}: the field {number} is of the form {form}, which is not read")
+            raise FormatError(
+                f"{where}, byte {start}: field {number} has wire type {form}; supported are 0, 1, 2 and 5"
+            )
         yield Field(number, form, value, start, at)
 
 
@@ -57,12 +61,12 @@ def _varint(data: bytes, at: int, where: str) -> tuple[int, int]:
     value, start = 0, at
     for shift in range(0, 70, 7):
         if at == len(data):
-            raise FormatError(f"{where}, byte {start}: a number does not end")
+            raise FormatError(f"{where}, byte {start}: a varint does not end")
         value |= (data[at] & 0x7F) << shift
         at += 1
         if data[at - 1] < 0x80:
             return value & (1 << 64) - 1, at
-    raise FormatError(f"{where}, byte {start}: a number has more than ten bytes")
+    raise FormatError(f"{where}, byte {start}: a varint has more than 10 bytes")
 
 
 # ---- values by the kinds that a message's description has for them
@@ -91,7 +95,9 @@ def values(data: bytes, kinds: Mapping[str, Kind], where: str) -> dict[str, Any]
             continue
         kind = kinds[name]
         if field.form != _FORMS[kind.type]:
-            raise FormatError(f"{where}, byte {field.start}: {name} is of the form {field.form}, not a {kind.type}")
+            raise FormatError(
+                f"{where}, byte {field.start}: {name} has wire type {field.form}; it must be {_FORMS[kind.type]}"
+            )
         value = _value(field, kind, f"{where}.{name}")
         if kind.repeated:
             found[name].append(value)

@@ -102,7 +102,9 @@ def read_safetensors(path: str | os.PathLike[str]) -> Tensors:
 
 def _header_length(start: bytes, size: int) -> int:
     if len(start) < START:
-        raise FormatError(f"{size} bytes are not a .safetensors file: it begins with the length of its header, 8 bytes")
+        raise FormatError(
+            f"the file has {size} bytes; a .safetensors file begins with the length of its header, 8 bytes"
+        )
     n = int.from_bytes(start, "little")
     if n > MAX_HEADER:
         raise FormatError(f"not a .safetensors file: its header has {n} bytes; the maximum is {MAX_HEADER}")
@@ -160,20 +162,23 @@ def _place(name: str, value: object, size: int) -> _Place:
     entry = Section(value, f"tensor {brief(name)}")
     dtype = entry.take("dtype", str)
     if dtype not in DTYPES:
-        raise FormatError(f"{entry.path}: its dtype is {brief(dtype)}; {', '.join(DTYPES)} are read")
+        raise FormatError(f"{entry.path}: its dtype is {brief(dtype)}; it must be one of {', '.join(DTYPES)}")
     shape = _counts(entry.take("shape", list), f"{entry.path}: shape")
     ends = _counts(entry.take("data_offsets", list), f"{entry.path}: data_offsets")
     if len(shape) > MAX_AXES:
-        raise FormatError(f"{entry.path}: its shape has {len(shape)} axes; {MAX_AXES} are the most")
+        raise FormatError(f"{entry.path}: its shape has {len(shape)} axes; the maximum is {MAX_AXES}")
     # numpy checks this too, without counting dimensions of length 0.
     itemsize = np.dtype(DTYPES[dtype]).itemsize
     if math.prod(n for n in shape if n) * itemsize > MAX_DATA:
         raise FormatError(f"{entry.path}: the shape {brief(shape)} is too large for any memory")
     if len(ends) != 2 or ends[0] > ends[1]:
-        raise FormatError(f"{entry.path}: data_offsets are [begin, end], and not {brief(list(ends))}")
+        raise FormatError(f"{entry.path}: data_offsets is {brief(list(ends))}; it must be [begin, end]")
     begin, end = ends
     if end > size:
-        raise FormatError(f"{entry.path}: bytes {begin} to {end} of data that have {size}: the file is cut or damaged")
+        raise FormatError(
+            f"{entry.path}: its data are bytes {begin} to {end}, but there are {size} bytes of data: the file is "
+            "truncated or damaged"
+        )
     needed = math.prod(shape) * itemsize
     if needed != end - begin:
         raise FormatError(
@@ -198,7 +203,7 @@ def _array(mapped: mmap.mmap, start: int, place: _Place) -> NDArray[Any]:
         return np.empty(place.shape, dtype=dtype)
     raw = np.frombuffer(mapped, dtype=np.uint8, count=n * dtype.itemsize, offset=start + place.begin)
     if place.dtype == "BOOL" and raw.max() > 1:
-        raise FormatError(f"tensor {brief(place.name)}: a boolean is 0 or 1, not {raw.max()}")
+        raise FormatError(f"tensor {brief(place.name)} has the boolean {raw.max()}; it must be 0 or 1")
     if (start + place.begin) % dtype.alignment:
         raw = raw.copy()
         raw.flags.writeable = False
@@ -242,7 +247,7 @@ def write_safetensors(
         raise OptionError(f"names and metadata must be text; {bad!a} is a lone surrogate") from None
     text += b" " * (-(START + len(text)) % alignment)
     if len(text) > MAX_HEADER:
-        raise OptionError(f"names and metadata make a header of {len(text)} bytes; {MAX_HEADER} are the most")
+        raise OptionError(f"names and metadata make a header of {len(text)} bytes; the maximum is {MAX_HEADER}")
     stretches = (stretch for name in order for stretch in parts[name].stretches())
     head = [len(text).to_bytes(START, "little"), text]
     files.write_atomically(path, itertools.chain(head, stretches), overwrite=overwrite)

@@ -127,7 +127,9 @@ def read_model(data: bytes) -> SentencePieceModel:
     denormalizer = _message(messages.pop(DENORMALIZER, []), "denormalizer_spec")
     says = protobuf.values(trainer, TRAINER_FIELDS, "trainer_spec")
     if not 1 <= says["model_type"] <= len(KINDS):
-        raise FormatError(f"trainer_spec.model_type is {says['model_type']}; 1 to {len(KINDS)} are {', '.join(KINDS)}")
+        raise FormatError(
+            f"trainer_spec.model_type is {says['model_type']}; it must be 1 to {len(KINDS)}: {', '.join(KINDS)}"
+        )
     try:
         return SentencePieceModel(
             kind=KINDS[says["model_type"] - 1],
@@ -148,7 +150,7 @@ def read_model(data: bytes) -> SentencePieceModel:
 def _check_pieces(texts: bytes, ends: Any, types: Any) -> None:
     wrong = np.flatnonzero((types < NORMAL) | (types > BYTE))
     if len(wrong):
-        raise FormatError(f"pieces[{wrong[0]}].type is {types[wrong[0]]}; types run from {NORMAL} to {BYTE}")
+        raise FormatError(f"pieces[{wrong[0]}].type is {types[wrong[0]]}; it must be from {NORMAL} to {BYTE}")
     try:
         texts.decode()
         # Each piece must be valid UTF-8: none may begin inside a character.
@@ -168,7 +170,7 @@ def _message(parts: list[bytes], where: str) -> bytes | None:
     for part in parts:
         for field in protobuf.fields(part, where):
             if not isinstance(field.value, bytes) or field.form != protobuf.BYTES:
-                raise FormatError(f"{where} is of the form {field.form}, not a message")
+                raise FormatError(f"{where} has wire type {field.form}; it must be a message (wire type 2)")
             found = (found or b"") + field.value
     return found
 

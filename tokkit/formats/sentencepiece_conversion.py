@@ -210,7 +210,7 @@ def _model(definition: Definition) -> SentencePieceModel:
     types = np.full(vocab.n_ids, NORMAL, dtype=np.uint8)
     for token in definition.added_tokens:
         if not token.special or not token.plain:
-            raise _refusal(f"the added token {token.content!r} is found in text as no piece is")
+            raise _refusal(f"the added token {token.content!r} is found in text differently from a piece")
         types[token.id] = CONTROL
     types[unknown] = UNKNOWN
     if model.byte_fallback:
@@ -248,7 +248,7 @@ def _unknown(definition: Definition) -> int:
             raise _refusal("adjacent unknown characters do not become one token (fuse_unk)")
         found = None if model.unk_token is None else definition.vocab.get(model.unk_token)
     if found is None:
-        raise _refusal("no token is for what is unknown")
+        raise _refusal("it has no unknown token")
     return found
 
 

@@ -116,4 +116,4 @@ def refuse(path: str, value: object, supported: Iterable[object], why: str = "")
     """Raise the FormatError for a value that is valid, but not supported."""
     choices = " or ".join(json.dumps(right) for right in supported)
     shown = json.dumps(value) if isinstance(value, (str, int, float, type(None))) else kind(value)
-    raise FormatError(f"{path}: {shown[:60]} is not supported{f' ({why})' if why else ''}; {choices} is")
+    raise FormatError(f"{path}: {shown[:60]} is not supported{f' ({why})' if why else ''}; it must be {choices}")

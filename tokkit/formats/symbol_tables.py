@@ -29,9 +29,11 @@ def check_ids(vocab: Mapping[str, Any], path: str) -> None:
     owners: dict[int, str] = {}
     for token, id_ in vocab.items():
         if type(id_) is not int:
-            raise FormatError(f"{path}[{strict_json.brief(token)}]: an id is an integer, not {strict_json.kind(id_)}")
+            raise FormatError(
+                f"{path}[{strict_json.brief(token)}]: the id is {strict_json.kind(id_)}; it must be an integer"
+            )
         if not 0 <= id_ <= MAX_ID:
-            raise FormatError(f"{path}[{strict_json.brief(token)}]: ids run from 0 to {MAX_ID}, not {id_}")
+            raise FormatError(f"{path}[{strict_json.brief(token)}]: the id is {id_}; it must be from 0 to {MAX_ID}")
         if owners.setdefault(id_, token) != token:
             raise FormatError(
                 f"{path}: {strict_json.brief(owners[id_])} and {strict_json.brief(token)} both have id {id_}"

@@ -112,7 +112,7 @@ def _sizes(config: Section) -> tuple[int, int]:
     """Return the number of ids, and of special tokens."""
     size, n_special = (config.take(key, int) for key in ("default_vocab_size", "default_num_special_tokens"))
     if not 0 <= size <= MAX_ID + 1:
-        raise FormatError(f"{config.at('default_vocab_size')}: at most {MAX_ID + 1}, not {size}")
+        raise FormatError(f"{config.at('default_vocab_size')} is {size}; it must be at most {MAX_ID + 1}")
     if not 0 <= n_special <= size - 256:
         raise FormatError(
             f"{config.at('default_num_special_tokens')}: from 0 to {size - 256} (the 256 bytes are tokens too), "
@@ -125,7 +125,7 @@ def _version(config: Section) -> int:
     version = config.take("version", str)
     match = _VERSION.fullmatch(version)
     if match is None:
-        raise FormatError(f"{config.at('version')}: v and a number is needed, not {brief(version)}")
+        raise FormatError(f"{config.at('version')} is {brief(version)}; it must be v and a number")
     return int(match[1])
 
 
@@ -164,7 +164,7 @@ def _tokens(entries: list[Any], n: int) -> list[bytes]:
     """Return the bytes of the first `n` tokens, by rank."""
     if len(entries) < n:
         raise FormatError(
-            f"vocab: {len(entries)} tokens, where config.default_vocab_size asks for {n} besides the special ones"
+            f"vocab: there are {len(entries)} tokens; config.default_vocab_size requires {n} besides the special ones"
         )
     tokens: list[bytes] = []
     for rank, entry in enumerate(entries[:n]):
@@ -179,7 +179,7 @@ def _tokens(entries: list[Any], n: int) -> list[bytes]:
     ranks = {token: rank for rank, token in enumerate(reversed(tokens))}
     if len(ranks) < n:
         rank = next(rank for rank, token in enumerate(tokens) if n - 1 - ranks[token] != rank)
-        raise FormatError(f"vocab[{n - 1 - ranks[tokens[rank]]}]: the token {tokens[rank]!r} is at {rank} too")
+        raise FormatError(f"vocab[{n - 1 - ranks[tokens[rank]]}]: the token {tokens[rank]!r} also has rank {rank}")
     byte = next((byte for byte in range(256) if bytes([byte]) not in ranks), None)
     if byte is not None:
         raise FormatError(f"vocab: the byte {byte:#04x} has no token, so some text would have no ids")

@@ -78,4 +78,4 @@ def _wrong_value(name: str, value: Any, where: str) -> Iterator[str]:
         if not isinstance(value, str):
             yield f"{where} is {value!r}; it must be a str"
     elif name == "format" and not (isinstance(value, str) and value in FORMATS):
-        yield f"{where}: the format {value!r} is not supported; {', '.join(FORMATS)} are"
+        yield f"{where}: the format {value!r} is not supported; it must be one of {', '.join(FORMATS)}"

@@ -38,7 +38,9 @@ class LayeredEmbeddings:
         if type_ids is not None and not types:
             raise OptionError("this model has no token types; leave type_ids out")
         if type_ids is not None and type_ids.size and not 0 <= type_ids.min() <= type_ids.max() < types:
-            raise IndexError(f"token types are {type_ids.min()} to {type_ids.max()}; there are {types}, from 0")
+            raise IndexError(
+                f"token types run from {type_ids.min()} to {type_ids.max()}; they must be from 0 to {types - 1}"
+            )
         return self._decoder.embedded(ids, lengths, type_ids)
 
     def looked_up(self, ids: Ids) -> Floats:

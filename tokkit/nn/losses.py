@@ -34,7 +34,9 @@ def cross_entropy(
     counted = wanted != ignore_index
     outside = counted & ((wanted < 0) | (wanted >= made.shape[-1]))
     if outside.any():
-        raise IndexError(f"target {int(wanted[outside][0])} is outside a vocabulary of {made.shape[-1]}")
+        raise IndexError(
+            f"a target is {int(wanted[outside][0])}; it must be below the vocabulary size, {made.shape[-1]}"
+        )
     losses = np.zeros(wanted.shape, dtype=np.float32)
     if counted.any():
         logs = log_softmax(made[counted])

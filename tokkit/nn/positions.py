@@ -27,7 +27,7 @@ def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -
     dim, base = as_int("dim", dim, minimum=1), as_float("base", base, greater_than=0)
     where = np.asarray(_counted(positions))
     if where.dtype.kind not in "iuf" and where.size:
-        raise TypeError(f"positions is an array of {where.dtype}; give numbers")
+        raise TypeError(f"positions has dtype {where.dtype}; it must be numbers")
     angles = where.astype(np.float64)[..., None] / base ** (np.arange(0, dim, 2) / dim)
     made = np.empty((*where.shape, dim), dtype=np.float32)
     made[..., 0::2] = np.sin(angles)
@@ -59,7 +59,8 @@ def with_positions(x: ArrayLike, positions: ArrayLike, *, how: str = "add") -> F
         n not in (1, m) for n, m in zip(reversed(theirs), reversed(first), strict=False)
     ):
         raise ShapeError(
-            f"x has shape {made.shape} and positions {pe.shape}; the first axes of positions are x's, or 1, or none"
+            f"x has shape {made.shape} and positions {pe.shape}; the first axes of positions must be those of x, or 1, "
+            "or absent"
         )
     if how == "add":
         return made + pe

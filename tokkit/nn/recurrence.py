@@ -85,7 +85,7 @@ class RelativeAttention:
 
     def __init__(self, config: TransformerConfig, weights: Mapping[str, Any]) -> None:
         if config.kv_heads != config.n_heads or config.rope is not None or config.alibi:
-            raise OptionError("relative attention has as many key heads as query heads, and neither rope nor ALiBi")
+            raise OptionError("relative attention needs as many key heads as query heads, and neither rope nor ALiBi")
         self.config = config
         taken = take_all(weights, self.shapes(config))
         self._q, self._k, self._v, self._o = (Linear.of(taken, (name,), dtype=config.dtype) for name in "qkvo")
@@ -166,9 +166,7 @@ class SegmentMemory:
         if self._recent is None or self._old is None:
             self._recent = self._old = np.empty((made.shape[0], 0, made.shape[2]), dtype=np.float32)
         if self._recent.shape[::2] != made.shape[::2]:
-            raise ShapeError(
-                f"hidden has shape {made.shape}, and earlier ones {self._recent.shape}; T alone may differ"
-            )
+            raise ShapeError(f"hidden has shape {made.shape}, and earlier ones {self._recent.shape}; only T may differ")
         recent = np.concatenate([self._recent, made], axis=1)
         over = max(recent.shape[1] - self.length, 0)
         if self.compressed:

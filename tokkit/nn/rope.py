@@ -78,25 +78,26 @@ class RopeConfig:
         dim = self.head_dim if self.rotary_dim is None else self.rotary_dim
         if dim % 2 or dim < 2 or dim > self.head_dim:
             raise ShapeError(
-                f"RoPE turns pairs: {dim} columns of a head of {self.head_dim}; give an even number of them"
+                f"RoPE rotates {dim} columns of a head of {self.head_dim}; give an even number, because columns are "
+                "rotated in pairs"
             )
         for name in ("pair_factors", "long_factors"):
             factors = getattr(self, name)
             if factors is not None and len(factors) != dim // 2:
-                raise ShapeError(f"{name} has {len(factors)} numbers for {dim // 2} pairs")
+                raise ShapeError(f"{name} has {len(factors)} numbers; it must have one for each of {dim // 2} pairs")
         if self.scaling not in SCALINGS:
             raise OptionError(f"scaling is {self.scaling!r}; it must be one of {', '.join(SCALINGS)}")
         fast, slow, low, high = self.beta_fast, self.beta_slow, self.low_freq_factor, self.high_freq_factor
         if self.scaling == "yarn" and not (self.base > 1 and fast >= slow > 0):
             raise OptionError(
-                f"base {self.base}, beta_fast {fast} and beta_slow {slow}: yarn wants a base above 1, and beta_fast of "
+                f"base {self.base}, beta_fast {fast} and beta_slow {slow}: yarn needs a base above 1, and beta_fast of "
                 "at least beta_slow, which is above 0"
             )
         if self.scaling == "ntk-by-parts" and not fast > slow:
-            raise OptionError(f"beta_fast {fast} and beta_slow {slow}: ntk-by-parts wants beta_fast above beta_slow")
+            raise OptionError(f"beta_fast {fast} and beta_slow {slow}; ntk-by-parts needs beta_fast above beta_slow")
         if self.scaling == "llama3" and not high >= low:
             raise OptionError(
-                f"low_freq_factor {low} and high_freq_factor {high}: llama3 wants the second to be at least the first"
+                f"low_freq_factor {low} and high_freq_factor {high}; llama3 needs the second to be at least the first"
             )
 
     def _check_numbers(self) -> None:
@@ -203,7 +204,7 @@ def log_n_scale(positions: ArrayLike, train_length: int) -> Floats:
     train_length = as_int("train_length", train_length, minimum=2)
     where = np.asarray(positions, dtype=np.float64)
     if where.size and not where.min() >= 0:
-        raise OptionError(f"positions are numbers of at least 0, not {where.min()}")
+        raise OptionError(f"positions has {where.min()}; each must be at least 0")
     return np.maximum(1, np.log(where + 1) / math.log(train_length)).astype(np.float32)
 
 
@@ -253,7 +254,10 @@ class Rope:
         cosines, sines = self._cached(where, length)
         heads = self.config.head_factors
         if heads is not None and len(heads) != made.shape[1]:
-            raise ShapeError(f"x has {made.shape[1]} heads (shape {made.shape}) and head_factors has {len(heads)}")
+            raise ShapeError(
+                f"head_factors has {len(heads)} entries; it must have one for each of {made.shape[1]} heads of x, "
+                f"{made.shape}"
+            )
         # To (B, H, T, half): missing axes are broadcast.
         if heads is None:
             cosines, sines = (a[:, None] if where.ndim == 2 else a for a in (cosines, sines))

@@ -29,10 +29,12 @@ class Seq2Seq:
     def __init__(self, encoder: TextDecoder, decoder: TextDecoder) -> None:
         reads, memory = encoder.config.layers, decoder.config.layers
         if reads.causal or reads.cross or not memory.cross or not memory.causal:
-            raise OptionError("an encoder has causal=False and cross=False, its decoder causal=True and cross=True")
+            raise OptionError(
+                "the encoder must have causal=False and cross=False, the decoder causal=True and cross=True"
+            )
         if (memory.memory_dim or memory.dim) != reads.dim:
             raise ShapeError(
-                f"the encoder leaves {reads.dim} columns; the decoder has a memory_dim of "
+                f"the encoder returns {reads.dim} columns; the decoder has a memory_dim of "
                 f"{memory.memory_dim or memory.dim}"
             )
         self.encoder, self.decoder = encoder, decoder

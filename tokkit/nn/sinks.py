@@ -40,7 +40,9 @@ class SinkCache:
             raise ShapeError(f"keys have shape {k.shape} and values {v.shape}; they must be (B, G, T, D)")
         for held, came in ((self._keys, k), (self._values, v)):
             if held is not None and (*held.shape[:2], held.shape[3]) != (*came.shape[:2], came.shape[3]):
-                raise ShapeError(f"the cache holds (B, G, n, D) {held.shape}, {came.shape} came; n alone may differ")
+                raise ShapeError(
+                    f"the cache has shape (B, G, n, D) {held.shape}, the new keys {came.shape}; only n may differ"
+                )
         sinks, start = self.n_sinks, max(self._start, self._end - self.window + 1)
         all_keys, all_values = self._keys, self._values
         if all_keys is None or all_values is None or self._end + n > all_keys.shape[2]:

@@ -158,7 +158,7 @@ class BlockMask:
         length = as_int("n_queries", n_queries, minimum=0)
         others = length if n_keys is None else as_int("n_keys", n_keys, minimum=0)
         if not patterns:
-            raise OptionError("a BlockMask is of at least one pattern, such as SlidingWindow(512)")
+            raise OptionError("no pattern is given; a BlockMask needs at least one, such as SlidingWindow(512)")
         rows, columns = -(-length // BLOCK), -(-others // BLOCK)
         chosen = [pattern.blocks(rows, columns, is_causal) for pattern in patterns]
         candidates = np.logical_or.reduce(chosen)
@@ -187,7 +187,9 @@ class BlockMask:
         """Return the BlockMask of a boolean mask (T, S) or (H, T, S), True = attend."""
         made = np.asarray(mask)
         if made.dtype != np.bool_ or made.ndim not in (2, 3):
-            raise ShapeError(f"mask is of {made.dtype} and shape {made.shape}; give booleans (T, S) or (H, T, S)")
+            raise ShapeError(
+                f"mask has dtype {made.dtype} and shape {made.shape}; it must be bool, (T, S) or (H, T, S)"
+            )
         self = cls.__new__(cls)
         _, length, others = (made[None] if made.ndim == 2 else made).shape
         rows, columns = -(-length // BLOCK), -(-others // BLOCK)
@@ -208,7 +210,9 @@ class BlockMask:
         """Return a mask of several heads from one mask per head, for example with different dilations."""
         parts = list(masks)
         if not parts or len({part.shape[1:] for part in parts}) > 1:
-            raise ShapeError(f"masks have shapes {[part.shape for part in parts]}; give one a head, of equal lengths")
+            raise ShapeError(
+                f"masks have shapes {[part.shape for part in parts]}; give one for each head, of equal lengths"
+            )
         self = cls.__new__(cls)
         kept, entries = _Masks(*parts[0].shape[1:]), []
         for part in parts:

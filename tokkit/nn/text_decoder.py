@@ -158,7 +158,7 @@ class TextDecoder:
     def memory(self, hidden: Floats) -> Memory:
         """Return the memory for this decoder's layers from hidden states (length, memory_dim) of an encoder."""
         if self._remembered is None:
-            raise OptionError("the layers have cross=False; they attend to nothing but their own text")
+            raise OptionError("a memory is given; the layers have cross=False and attend only to their own text")
         return self._remembered(hidden)
 
     def __call__(
@@ -175,11 +175,13 @@ class TextDecoder:
         """
         arrays = [np.atleast_1d(ids_of(each)) for each in ids]
         if caches is not None and not len(arrays) == len(caches) == len({id(cache) for cache in caches}):
-            raise OptionError(f"{len(arrays)} sequences need as many caches, each its own; {len(caches)} were given")
+            raise OptionError(
+                f"there are {len(caches)} caches for {len(arrays)} sequences; give one for each, all different"
+            )
         if caches is None and self.config.layers.cross:
-            raise OptionError("this decoder attends to a memory, which is in its caches; give caches")
+            raise OptionError("no caches are given; this decoder attends to a memory, which is in its caches")
         if caches is not None and not self.config.layers.causal:
-            raise OptionError("tokens of these layers see later ones, so that there are no caches; give whole texts")
+            raise OptionError("caches are given; these layers are not causal and cannot have caches: give whole texts")
         for array in arrays:
             if array.ndim != 1:
                 raise ShapeError(f"the ids of a sequence have shape {array.shape}; they must be one row")
@@ -288,7 +290,7 @@ class TextDecoder:
     def logits(self, hidden: Floats) -> Floats:
         """Return the logits (…, vocab_size) of hidden states (…, dim) after the last norm."""
         if self._head is None:
-            raise OptionError("this model has no head; hidden states are all that it gives")
+            raise OptionError("this model has no head, so it has no logits; use its hidden states")
         if self.config.head_scale != 1:
             hidden = hidden * np.float32(self.config.head_scale)
         made = self._head(hidden)

@@ -68,7 +68,7 @@ def read_adapter(folder: str | os.PathLike[str]) -> Adapter:
         raise FormatError(f"{where}: peft_type is {brief(about.get('peft_type'))}; it must be LORA")
     for key, allowed in REFUSED.items():
         if about.get(key) not in allowed:
-            raise FormatError(f"{where}: {key}: {brief(about[key])} is not supported; {brief(allowed[0])} is")
+            raise FormatError(f"{where}: {key}: {brief(about[key])} is not supported; it must be {brief(allowed[0])}")
     rank, alpha = about.get("r"), about.get("lora_alpha")
     if not isinstance(rank, int) or rank < 1 or not isinstance(alpha, (int, float)):
         raise FormatError(f"{where}: r is {brief(rank)} and lora_alpha {brief(alpha)}; they must be numbers above 0")
@@ -119,7 +119,10 @@ def merged(tensors: Mapping[str, Tensor], adapter: str | os.PathLike[str]) -> di
         if found.transposed and tensors[name].shape == change.shape[::-1]:
             change = np.ascontiguousarray(change.T)  # GPT-2's matrices are transposed
         if tensors[name].shape != change.shape:
-            raise FormatError(f"{where}: {module} changes {change.shape}, and {name!r} has shape {tensors[name].shape}")
+            raise FormatError(
+                f"{where}: the change of {module} has shape {change.shape}; the tensor {name!r} has "
+                f"{tensors[name].shape}"
+            )
         made[name] = Tensor("F32", change.shape, tensors[name].float32() + change)
     for name, tensor in found.replaced.items():
         made[_name(name, tensors, where, missing=name)] = tensor

@@ -71,7 +71,7 @@ def train_classifier(
     saved = SavedEncoder.read(Path(model), vectors=False, freeze=options.freeze)
     head = _SavedHead(saved, found)
     labels = np.array([head.labels.index(name) for name in names])
-    batches = Batches(held.learnt, options.batch, options.seed)
+    batches = Batches(held.train, options.batch, options.seed)
     chosen = options.of(batches)
     adapter = None
     with limited_threads(thread_count(threads)):

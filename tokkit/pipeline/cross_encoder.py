@@ -163,5 +163,7 @@ def _activation(config: Mapping[str, Any], said: Mapping[str, Any], n_labels: in
         return "sigmoid" if n_labels == 1 else "identity"
     name = told.rpartition(".")[2].lower() if isinstance(told, str) else ""
     if name not in ACTIVATIONS:
-        raise FormatError(f"the activation of scores {brief(told)} is not supported; {', '.join(ACTIVATIONS)} are")
+        raise FormatError(
+            f"the activation of scores {brief(told)} is not supported; it must be one of {', '.join(ACTIVATIONS)}"
+        )
     return name

@@ -290,7 +290,7 @@ def _activation(config: Mapping[str, Any], family: Family) -> str:
     name = ACTIVATIONS.get(stated, stated)
     made = name if not family.gated else {inner: gate for gate, inner in GATES.items()}.get(name, name)
     if (family.gated and made not in GATES) or name not in ACTIVATIONS.values():
-        raise FormatError(f"{key}: {brief(stated)} is not supported; {', '.join(ACTIVATIONS)} are")
+        raise FormatError(f"{key}: {brief(stated)} is not supported; it must be one of {', '.join(ACTIVATIONS)}")
     return made
 
 

@@ -52,7 +52,7 @@ def _rope(
 ) -> RopeConfig:
     kind = stated.get("rope_type", stated.get("type", "default"))
     if not isinstance(kind, str) or kind not in KINDS:
-        raise FormatError(f"{path}.rope_type: {brief(kind)} is not supported; {', '.join(KINDS)} are")
+        raise FormatError(f"{path}.rope_type: {brief(kind)} is not supported; it must be one of {', '.join(KINDS)}")
     part = stated.get("partial_rotary_factor", config.get("partial_rotary_factor", config.get("rotary_pct", share)))
     rotary = int(head_dim * _number(part, f"{path}.partial_rotary_factor"))
     original = stated.get("original_max_position_embeddings", config.get("original_max_position_embeddings"))

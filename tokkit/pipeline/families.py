@@ -202,7 +202,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[s
     key = family.keys["activation"]
     activation = typed(config.get(key, "gelu"), key, str)
     if activation not in ACTIVATIONS:
-        raise FormatError(f"{key}: {brief(activation)} is not supported; {', '.join(ACTIVATIONS)} are")
+        raise FormatError(f"{key}: {brief(activation)} is not supported; it must be one of {', '.join(ACTIVATIONS)}")
     eps = typed(config.get("layer_norm_eps", family.eps), "layer_norm_eps", int, float)
     if not 0 <= eps < 1:
         raise FormatError(f"layer_norm_eps is {eps}; it must be at least 0 and below 1")
@@ -253,7 +253,7 @@ def family_of(config: Mapping[str, Any], families: Mapping[str, Named], kind: st
     family = families[model_type]
     for key, allowed in family.refused.items():
         if config.get(key, allowed[0]) not in allowed:
-            raise FormatError(f"{key}: {brief(config[key])} is not supported; {brief(allowed[0])} is")
+            raise FormatError(f"{key}: {brief(config[key])} is not supported; it must be {brief(allowed[0])}")
     return family
 
 

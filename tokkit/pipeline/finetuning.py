@@ -53,7 +53,9 @@ class FineTuneOptions(TrainingOptions):
         as_int("epochs", self.epochs, minimum=1)
         as_float("scale", self.scale, greater_than=0)
         if self.freeze and self.precision != "fp32":
-            raise OptionError(f"freeze and precision {self.precision} are given; a head that learns alone is of fp32")
+            raise OptionError(
+                f"freeze and precision {self.precision} are given; a head that is trained alone needs precision fp32"
+            )
 
     def of(self, batches: Batches) -> FineTuneOptions:
         """Return the same with the number of steps."""
@@ -97,7 +99,7 @@ def train_pairs(
     saved = SavedEncoder.read(Path(model), vectors=True)
     with limited_threads(thread_count(threads)):
         packed = saved.packed([row[i] for i in range(len(rows[0])) for row in rows], options.max_length)
-    batches = Batches(held.learnt, options.batch, options.seed, [frozenset(row) for row in rows])
+    batches = Batches(held.train, options.batch, options.seed, [frozenset(row) for row in rows])
     chosen = options.of(batches)
     adapter = None if lora is None else saved.adapter(lora, options.seed)
     learner = SentencePairs(

@@ -99,7 +99,7 @@ def _row(value: Any, where: str) -> tuple[str, ...]:
 class Held:
     """The indices of the training rows and of the held-out rows."""
 
-    learnt: Ids
+    train: Ids
     held_out: Ids
 
     @classmethod

@@ -117,7 +117,9 @@ class _Model:
         self._keys, self._tensors = keys, tensors
         stated = _text(keys, "general.architecture")
         if stated not in ARCHITECTURES:
-            raise FormatError(f"general.architecture: {brief(stated)} is not supported; {', '.join(ARCHITECTURES)} are")
+            raise FormatError(
+                f"general.architecture: {brief(stated)} is not supported; it must be one of {', '.join(ARCHITECTURES)}"
+            )
         self._prefix, self.of = stated, ARCHITECTURES[stated]
         if self._get("expert_count", 0) not in (0, 1):
             if not self.of.mixture:
@@ -179,7 +181,8 @@ class _Model:
         scaling = _text(self._keys, self.name("rope.scaling.type"), "linear")
         if scaling not in SCALINGS:
             raise FormatError(
-                f"{self.name('rope.scaling.type')}: {brief(scaling)} is not supported; {', '.join(SCALINGS)} are"
+                f"{self.name('rope.scaling.type')}: {brief(scaling)} is not supported; it must be one of "
+                f"{', '.join(SCALINGS)}"
             )
         factor = self._number("rope.scaling.factor", self._number("rope.scale_linear", 0.0)) or 1.0
         made: dict[str, Any] = {"rope_theta": self._number("rope.freq_base", 10000.0)}

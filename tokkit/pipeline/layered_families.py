@@ -146,7 +146,8 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> LayeredSpec:
     activation = typed(known.get(family.head_activation, "gelu"), family.head_activation, str)
     if activation not in ACTIVATIONS:
         raise FormatError(
-            f"{family.head_activation}: {brief(activation)} is not supported; {', '.join(ACTIVATIONS)} are"
+            f"{family.head_activation}: {brief(activation)} is not supported; it must be one of "
+            f"{', '.join(ACTIVATIONS)}"
         )
     layers = family.layers
     if known.get("norm_bias"):

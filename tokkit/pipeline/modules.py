@@ -48,7 +48,7 @@ class Dense:
         activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
         if activation not in DENSE_ACTIVATIONS:
             known = ", ".join(DENSE_ACTIVATIONS)
-            raise FormatError(f"{folder}: the activation {activation} is not supported; {known} are")
+            raise FormatError(f"{folder}: the activation {activation} is not supported; it must be one of {known}")
         if config.get("use_residual"):
             raise FormatError(f"{folder}: use_residual is not supported")
         if not (folder / "model.safetensors").exists():
@@ -168,7 +168,9 @@ def _pooling(path: Path) -> tuple[tuple[str, ...], bool, int]:
     unknown = [key for key in config if key.startswith("pooling_mode_") and key not in FLAGS and config[key]]
     for mode in (*modes, *unknown):
         if not isinstance(mode, str) or mode not in POOLINGS:
-            raise FormatError(f"{files.show(path)}: the pooling {mode} is not supported; {', '.join(POOLINGS)} are")
+            raise FormatError(
+                f"{files.show(path)}: the pooling {mode} is not supported; it must be one of {', '.join(POOLINGS)}"
+            )
     if type(columns) is not int or columns < 0:
         raise FormatError(
             f"{files.show(path)}: the dimension of the embedding is {columns!r}; it must be an integer of at least 0"

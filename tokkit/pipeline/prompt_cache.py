@@ -94,9 +94,7 @@ class PromptCache:
         """Read a text, such as the common beginning of many prompts, and keep it."""
         ids = self._model.ids(prompt) if isinstance(prompt, str) else ids_of(prompt)
         if ids.ndim != 1 or not 0 < len(ids) <= self._model.max_length:
-            raise OptionError(
-                f"a text has 1 to {self._model.max_length} tokens, in one row; these ids have shape {ids.shape}"
-            )
+            raise OptionError(f"ids has shape {ids.shape}; it must be one row of 1 to {self._model.max_length} ids")
         cache = self.take(ids, len(ids)) or self._model.decoder.cache(capacity=len(ids))
         with generation.threads(threads):
             self._model.decoder([ids[cache.length :]], [cache])
@@ -220,7 +218,7 @@ def _check_model(metadata: dict[str, str], model: TextGenerator) -> None:
         )
     if metadata.get("dtype") != model.decoder.cache_dtype:
         raise FormatError(
-            f"keys and values of type {metadata.get('dtype')!r}; the model was loaded with "
+            f"the keys and values have dtype {metadata.get('dtype')!r}; the model was loaded with "
             f"cache={model.decoder.cache_dtype!r}"
         )
 

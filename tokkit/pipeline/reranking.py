@@ -66,7 +66,7 @@ def pairs_of(inputs: Pair | Sequence[Pair]) -> tuple[list[Text], list[Text], boo
             raise OptionError(f"input {i} has {len(pair)} texts; it must be a pair: (query, document)")
         for text in pair:
             if not isinstance(text, TEXT):
-                raise TypeError(f"input {i} holds {type(text).__name__}, not str or bytes")
+                raise TypeError(f"input {i} holds {type(text).__name__}; it must be str or bytes")
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs], is_one
 
 

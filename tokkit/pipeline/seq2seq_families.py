@@ -117,7 +117,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, tied: bool = True
     stated = typed(config.get(family.activation, next(iter(family.activations))), family.activation, str)
     if stated not in family.activations:
         known = ", ".join(family.activations)
-        raise FormatError(f"{family.activation}: {brief(stated)} is not supported; {known} are")
+        raise FormatError(f"{family.activation}: {brief(stated)} is not supported; it must be one of {known}")
     activation = family.activations[stated]
     eps = typed(config.get(*family.eps), family.eps[0], int, float)
     if not 0 <= eps < 1:

@@ -93,7 +93,9 @@ def of_classifier(config: Mapping[str, Any], labels: Sequence[str] | None) -> di
     """Return the keys that turn the config.json of an encoder into that of a classifier, with labels if given."""
     model_type = config.get("model_type")
     if model_type not in CLASSES:
-        raise FormatError(f"model_type is {brief(model_type)}; a classifier can be trained on {', '.join(CLASSES)}")
+        raise FormatError(
+            f"model_type is {brief(model_type)}; to train a classifier it must be one of {', '.join(CLASSES)}"
+        )
     name = f"{CLASSES[str(model_type)]}ForSequenceClassification"
     made: dict[str, Any] = {"architectures": [name]}
     code = config.get("auto_map")
@@ -236,5 +238,7 @@ def _stated(config: Mapping[str, Any], keys: Sequence[str], default: str, known:
     if key is None:
         return default
     if config[key] not in known:
-        raise FormatError(f"{where}: {key}: {brief(config[key])} is not supported; {', '.join(known)} are")
+        raise FormatError(
+            f"{where}: {key}: {brief(config[key])} is not supported; it must be one of {', '.join(known)}"
+        )
     return known[config[key]]

@@ -22,7 +22,7 @@ def listed(sentences: Text | Sequence[Text]) -> tuple[list[Text], bool]:
     texts = [cast("Text", sentences)] if is_one else list(cast("Sequence[Text]", sentences))
     for i, text in enumerate(texts):
         if not isinstance(text, (str, bytes, bytearray, memoryview)):
-            raise TypeError(f"text {i} is {type(text).__name__}, not str or bytes")
+            raise TypeError(f"text {i} is {type(text).__name__}; it must be str or bytes")
     return texts, is_one
 
 

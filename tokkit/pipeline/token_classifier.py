@@ -194,7 +194,7 @@ class TokenClassifier(ClassifierModel):
 
 def _as_str(text: object) -> str:
     if not isinstance(text, TEXT):
-        raise TypeError(f"a word is {type(text).__name__}, not str or bytes")
+        raise TypeError(f"a word is {type(text).__name__}; it must be str or bytes")
     return text if isinstance(text, str) else bytes(text).decode("utf-8", "replace")
 
 

@@ -91,7 +91,7 @@ class Run:
         symbols, ends, counts, steps = read_arrays(read, size, np.int32, np.int64, np.int64, np.int64)
         for left, right, count in steps.reshape(-1, 3).tolist():
             if not (0 <= left < len(self.names) and 0 <= right < len(self.names)):
-                raise ValueError("a merge has tokens that do not exist")
+                raise ValueError("a merge has a token that does not exist; it must be made before")
             self.steps.append((left, right, count))
             self.name(left, right)
         if len(counts) != len(ends):

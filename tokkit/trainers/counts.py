@@ -277,7 +277,7 @@ def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> Wor
         if not isinstance(word, (str, bytes)):
             raise TypeError(f"a word is {type(word).__name__}; it must be str or bytes")
         if isinstance(times, bool):
-            raise TypeError(f"the count of {word!r:.80} is a bool, not an int")
+            raise TypeError(f"the count of {word!r:.80} is a bool; it must be an int")
         try:
             utf8, number = word.encode() if isinstance(word, str) else word, operator.index(times)
             if as_text:
@@ -287,7 +287,7 @@ def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> Wor
         except UnicodeEncodeError:
             raise CorpusError(f"the word {word!r:.80} has a lone surrogate, which UTF-8 lacks") from None
         except TypeError:
-            raise TypeError(f"the count of {word!r:.80} is {type(times).__name__}, not an int") from None
+            raise TypeError(f"the count of {word!r:.80} is {type(times).__name__}; it must be an int") from None
         total += number * len(utf8)
         if not utf8 or number < 0 or total > MAX_TOTAL:
             reason = "a word is empty" if not utf8 else f"the count {number} of {word!r:.80} is "

@@ -194,7 +194,7 @@ def checked_list(name: str, what: str, tokens: object) -> list[str]:
     found: list[str] = []
     for token in tokens:
         if not isinstance(token, str):
-            raise OptionError(f"the {what} {token!r} is {type(token).__name__}, not str")
+            raise OptionError(f"the {what} {token!r} is {type(token).__name__}; it must be str")
         if not token:
             raise OptionError(f"a {what} is empty; it must have at least one character")
         if token in found:

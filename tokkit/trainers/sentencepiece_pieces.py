@@ -75,7 +75,7 @@ def model_of(
 ) -> SentencePieceModel:
     """Return the model with the trained pieces on the free ids."""
     meta = options.meta
-    learnt = iter(zip(pieces, scores, strict=True))
+    trained = iter(zip(pieces, scores, strict=True))
     n = len(meta) + len(pieces)
     if over := [f"{piece!r} {id_}" for id_, (piece, _) in meta.items() if id_ >= n]:
         raise OptionError(f"the id of {over[0]} is beyond the vocabulary, which has {n} pieces")
@@ -84,7 +84,7 @@ def model_of(
         if id_ in meta:
             rows.append((meta[id_][0], 0.0, meta[id_][1]))
         else:
-            rows.append((*next(learnt), NORMAL))
+            rows.append((*next(trained), NORMAL))
     return SentencePieceModel(
         kind=options.kind,
         pieces=Vocab.from_list([piece.encode() for piece, _, _ in rows]),

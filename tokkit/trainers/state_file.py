@@ -122,7 +122,7 @@ class StateFile:
                 trainer = make(kept)
                 trainer.load(read.read, size)
                 if file.read(_CRC.size + 1) != _CRC.pack(read.crc):
-                    raise ValueError("its checksum is another")
+                    raise ValueError("its checksum is wrong, so the file is damaged")
             except OptionError:
                 raise
             except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:

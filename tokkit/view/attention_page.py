@@ -77,7 +77,7 @@ def attention_html(
     made = planes(weights, tokens, key_tokens)
     if made.size > MAX_CELLS:
         raise ShapeError(
-            f"weights have shape {made.shape}, {made.size} numbers; a page holds {MAX_CELLS}: choose heads"
+            f"weights have shape {made.shape}, {made.size} numbers; the maximum of a page is {MAX_CELLS}: choose heads"
         )
     top = float(made.max())
     data = {

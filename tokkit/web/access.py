@@ -58,7 +58,7 @@ class Access:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse a request, or pass it to the application."""
         if scope["type"] == "websocket":
-            raise RequestError("there are no websockets here", status=404)
+            raise RequestError("this server has no websockets", status=404)
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -96,7 +96,9 @@ class Access:
         except ValueError:
             name = None
         if name not in self._hosts:
-            raise RequestError(f"this server is not called {host!r}; it is for this machine alone", status=403)
+            raise RequestError(
+                f"the Host header is {host!r}; this server accepts only requests from this machine", status=403
+            )
 
     def _check_origin(self, origin: str | None, host: str, scheme: str) -> None:
         if origin is None or origin in self._origins or origin == f"{scheme}://{host}":

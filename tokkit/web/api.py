@@ -264,7 +264,7 @@ def _vectors(encoder: Encoder, texts: list[str], threads: int | None) -> tuple[A
 def _tokens(model: TextGenerator | Encoder, asked: requests.AskedTokens) -> list[int]:
     if asked.messages:
         if not hasattr(model, "chat_ids"):
-            raise RequestError("this model has no chats", param="messages")
+            raise RequestError("this model has no chat template", param="messages")
         return list(model.chat_ids(asked.messages))
     text = asked.text or ""
     return _ids(model, text) if asked.special else model.tokenizer.encode(text, special="all")

@@ -126,7 +126,7 @@ def chat(data: bytes, limits: Limits) -> Asked:
     logprobs = body.take("logprobs", (bool,), "true or false", False)
     alternatives = body.number("top_logprobs", 0, most=MAX_ALTERNATIVES)
     if alternatives and not logprobs:
-        raise RequestError("top_logprobs are for logprobs: true", param="top_logprobs")
+        raise RequestError("top_logprobs is given; it needs logprobs: true", param="top_logprobs")
     older = body.number("max_tokens", least=1)
     given, must = tools.checked(
         body.take("tools", (list,), "a list of tools", []), body.take("tool_choice", (str, dict), "a choice")

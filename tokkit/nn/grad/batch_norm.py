@@ -54,7 +54,7 @@ class BatchNorm:
         if x.shape != (n, dim):
             raise ShapeError(f"x has shape {x.shape}; it must be (n, {dim})")
         if of_batch and n < 2:
-            raise ShapeError(f"x has shape {x.shape}; the statistics of training want at least two rows")
+            raise ShapeError(f"x has shape {x.shape}; training needs at least two rows for the statistics")
         state = self.state
         mean = np.empty(dim, dtype=np.float32) if of_batch else state.mean.copy()
         variance = np.empty(dim, dtype=np.float32) if of_batch else state.variance.copy()

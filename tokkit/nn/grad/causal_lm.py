@@ -132,7 +132,7 @@ class CausalLM:
     def _checked(self, ids: ArrayLike) -> NDArray[np.int64]:
         made = np.ascontiguousarray(ids_of(ids))
         if made.ndim != 2 or not made.size:
-            raise ShapeError(f"ids have shape {made.shape}; give (texts, tokens), at least one of each")
+            raise ShapeError(f"ids has shape {made.shape}; it must be (texts, tokens), with at least one of each")
         if self.config.positions and made.shape[1] > self.config.positions + 1:
             raise ShapeError(f"texts have {made.shape[1]} tokens; the model has {self.config.positions} positions")
         return made
@@ -152,8 +152,8 @@ def _check(config: DecoderConfig) -> None:
     found = [name for name, there in refused.items() if there]
     if found:
         raise OptionError(
-            f"the configuration has {', '.join(found)}, which is not learnt here; "
-            "models of Llama's and GPT-2's shape are"
+            f"the configuration has {', '.join(found)}, which training does not support; "
+            "use a model with the layers of Llama or GPT-2"
         )
 
 

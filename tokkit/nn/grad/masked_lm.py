@@ -131,7 +131,7 @@ def mask_tokens(
 def _inputs(ids: ArrayLike, targets: ArrayLike) -> tuple[PackedTexts, NDArray[np.int64]]:
     made, wanted = ids_of(ids), ids_of(targets, "targets")
     if made.ndim != 2 or not made.size:
-        raise ShapeError(f"ids have shape {made.shape}; give (texts, tokens), at least one of each")
+        raise ShapeError(f"ids has shape {made.shape}; it must be (texts, tokens), with at least one of each")
     if wanted.shape != made.shape:
         raise ShapeError(f"ids have shape {made.shape} and targets {wanted.shape}; they must be equal")
     if not (wanted >= 0).any():

@@ -36,11 +36,11 @@ class Parameters(Mapping[str, Floats]):
         self._frozen = frozenset(frozen)
         self._shapes = {name: tuple(shapes[name]) for name in ordered}
         self._places: dict[str, slice] = {}
-        learnt = self._placed([name for name in ordered if name not in self._frozen])
+        n_trained = self._placed([name for name in ordered if name not in self._frozen])
         kept = self._placed([name for name in ordered if name in self._frozen])
         self.n_matrices = sum(math.prod(shape) for name, shape in self._shapes.items()
                               if len(shape) >= 2 and name not in self._frozen)  # fmt: skip
-        self.data: Floats = np.zeros(learnt, dtype=np.float32)
+        self.data: Floats = np.zeros(n_trained, dtype=np.float32)
         self.grad: Floats = np.zeros_like(self.data)
         self._kept: Floats = np.zeros(kept, dtype=np.float32)
         self.grads: dict[str, Floats] = {
@@ -77,7 +77,7 @@ class Parameters(Mapping[str, Floats]):
         places = [self._places[name] for name in names]
         kept = {name in self._frozen for name in names}
         if len(kept) > 1 or any(a.stop != b.start for a, b in itertools.pairwise(places)):
-            raise ShapeError(f"{', '.join(names)} do not follow one another")
+            raise ShapeError(f"{', '.join(names)} are not adjacent; joined needs parameters that follow one another")
         whole = slice(places[0].start, places[-1].stop)
         rest = self._shapes[names[0]][1:]
         if kept == {True}:

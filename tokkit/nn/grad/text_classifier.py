@@ -173,7 +173,7 @@ def label_loss(logits: Floats, labels: ArrayLike, share: float) -> float:
     if wanted.shape != logits.shape[:1]:
         raise ShapeError(f"there are {len(logits)} texts and labels of shape {wanted.shape}; each needs one")
     if wanted.min() < 0:
-        raise IndexError(f"label {wanted.min()} is below 0; labels are numbers from 0")
+        raise IndexError(f"a label is {wanted.min()}; it must be at least 0")
     losses = np.empty(len(logits), dtype=np.float32)
     core.cross_entropy_back(logits, wanted, logits, losses, share / len(logits), threads=current_threads())
     return float(losses.mean(dtype=np.float64))
