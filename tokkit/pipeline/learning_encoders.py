@@ -23,7 +23,7 @@ from tokkit.nn.checks import as_int
 from tokkit.nn.grad import EncoderConfig, LoraOptions
 from tokkit.nn.grad.encoder_config import TABLES
 from tokkit.nn.grad.parameters import Shapes
-from tokkit.pipeline import encoder_loading, layered_families, lm_folders, modules, task_heads
+from tokkit.pipeline import decoder_families, encoder_loading, layered_families, lm_folders, modules, task_heads
 from tokkit.pipeline.adapters import NewAdapter
 from tokkit.pipeline.copying import copy_files
 from tokkit.pipeline.encoder_loading import AnyEncoder, AnySpec
@@ -131,6 +131,12 @@ class SavedEncoder:
                 f"can: {', '.join(LEARNT)}, and classifiers on a frozen one of {', '.join(FROZEN)}"
             )
         spec = encoder_loading.read_spec(home, about, "float32")
+        is_decoder = about["model_type"] in decoder_families.FAMILIES
+        if vectors and is_decoder and not encoder_loading.makes_vectors(about, chain):
+            raise OptionError(
+                f"{files.show(path)}: a decoder that generates text; for vectors its folder must have a modules.json "
+                "with a pooling, as sentence-transformers writes it"
+            )
         if vectors and (chain.dense or len(chain.poolings) != 1 or chain.poolings[0] not in POOLINGS):
             raise OptionError(
                 f"{files.show(path)}: pooled by {', '.join(chain.poolings)} with {len(chain.dense)} dense layers; "
