@@ -75,7 +75,11 @@ def finetune(
     the texts of the other rows of a batch are negatives too. With --task labels, a row is a text and its label. A tenth
     of the rows is held out, and the loss and accuracy on it are printed. The folder has the format of
     sentence-transformers (pairs: use it with `tokkit model embed`) or of transformers (labels: use it with `tokkit
-    model classify`). After Ctrl-C, the same command with --resume continues from a checkpoint and gives the same model.
+    model classify`).
+
+    The model can be an encoder or an embedding decoder that `tokkit model embed` loads, except static ones; mixtures of
+    experts, Gemma 2, GPT-NeoX and BLOOM only with --freeze. After Ctrl-C, the same command with --resume continues from
+    a checkpoint and gives the same model.
     """
     from pathlib import Path
 

@@ -126,9 +126,10 @@ class SavedEncoder:
         home = chain.transformer
         about = modules.read_json(home / CONFIG)
         if about.get("model_type") not in (FROZEN if freeze else LEARNT):
+            more = ", ".join(name for name in FROZEN if name not in LEARNT)
             raise OptionError(
                 f"{files.show(home)}: a model of type {about.get('model_type')!r} cannot be fine-tuned; these types "
-                f"can: {', '.join(LEARNT)}, and classifiers on a frozen one of {', '.join(FROZEN)}"
+                f"can: {', '.join(LEARNT)}; and a classifier on a frozen model also of {more}"
             )
         spec = encoder_loading.read_spec(home, about, "float32")
         is_decoder = about["model_type"] in decoder_families.FAMILIES

@@ -65,6 +65,32 @@ class DistanceBias:
             np.add.at(self._grad, self._buckets(n), d_by_distance.sum(axis=0).T)
 
 
+class Turn:
+    """RoPE of heads; layers with the same rope share one, whose angles are computed once for each batch."""
+
+    def __init__(self, rope: RopeConfig) -> None:
+        self._rope = Rope(rope)
+        self._runs: list[Run] | None = None
+        self._angles: tuple[Floats, Floats, Floats] | None = None
+
+    def __call__(self, heads: Floats, runs: list[Run], *, back: bool) -> None:
+        """Turn heads (total, heads, size) by the places of tokens in their texts, in place; with `back`, turn back."""
+        if self._angles is None or self._runs is not runs:
+            found = [self._rope.angles(np.arange(n), length=n) for _, _, n in runs]
+            if len(runs) > 1:  # one table for all tokens, as texts have several lengths
+                texts = [(end - first) // n for first, end, n in runs]
+                tiled = [[np.tile(pair[i], (k, 1)) for pair, k in zip(found, texts, strict=True)] for i in (0, 1)]
+                found = [(np.concatenate(tiled[0]), np.concatenate(tiled[1]))]
+            self._angles, self._runs = (*found[0], -found[0][1]), runs
+        rows = len(self._angles[0])
+        by_text = heads.reshape(-1, rows, *heads.shape[1:]).transpose(0, 2, 1, 3)
+        shape = (*by_text.shape[:3], self._angles[0].shape[-1])
+        cosines, sines = (np.broadcast_to(self._angles[part], shape) for part in (0, 2 if back else 1))
+        core.rotate(
+            by_text, by_text, cosines, sines, pairs=self._rope.config.interleaved, threads=current_threads()
+        )  # fmt: skip
+
+
 class SelfAttention:
     """Attention of each token to the tokens of its text; q, k and v are one matrix product.
 
@@ -73,7 +99,7 @@ class SelfAttention:
 
     def __init__(
         self, weights: Parameters, prefix: str, config: TransformerConfig, *, options: AttentionOptions | None = None,
-        bias: DistanceBias | None = None, dropout: float = 0.0,
+        bias: DistanceBias | None = None, turns: dict[RopeConfig, Turn] | None = None, dropout: float = 0.0,
     ) -> None:  # fmt: skip
         told = AttentionOptions(rope=config.rope) if options is None else options
         self.config, self.runs = config, list[Run]()
@@ -81,7 +107,9 @@ class SelfAttention:
         self.qkv = linear_of(weights, *(f"{prefix}.{name}" for name in "qkv"))
         self.o = linear_of(weights, f"{prefix}.o")
         self.scale = config.head_size**-0.5 if config.scale is None else config.scale
-        self._rope = None if told.rope is None else Rope(told.rope)
+        self._turns: Turn | None = None
+        if told.rope is not None:
+            self._turns = ({} if turns is None else turns).setdefault(told.rope, Turn(told.rope))
         # The norms lie beside the attention: layers.0.q_norm, layers.0.attention.q.
         layer = prefix.rpartition(".")[0]
         self._norms = [Norm(weights, f"{layer}.{name}", config) for name in ("q_norm", "k_norm") if told.qk_norm]
@@ -95,18 +123,10 @@ class SelfAttention:
 
     def _turn(self, rows: Floats, *, back: bool) -> None:
         """Apply RoPE to queries and keys in place; with `back`, apply the inverse rotation."""
-        if self._rope is None:
-            return
-        c = self.config
-        for first, end, n in self.runs:
-            heads = rows[first:end].reshape(-1, n, c.n_heads + 2 * c.kv_heads, c.head_size).transpose(0, 2, 1, 3)
-            heads = heads[:, : c.n_heads + c.kv_heads]
-            cosines, sines = self._rope.angles(np.arange(n), length=n)
-            shape = (*heads.shape[:3], cosines.shape[-1])
-            core.rotate(
-                heads, heads, np.broadcast_to(cosines, shape), np.broadcast_to(-sines if back else sines, shape),
-                pairs=self._rope.config.interleaved, threads=current_threads(),
-            )  # fmt: skip
+        if self._turns is not None:
+            c = self.config
+            heads = rows.reshape(len(rows), c.n_heads + 2 * c.kv_heads, c.head_size)
+            self._turns(heads[:, : c.n_heads + c.kv_heads], self.runs, back=back)
 
     def _normed(self, rows: Floats, tape: Tape) -> None:
         """Apply the norms to the heads of queries and keys in place; backward needs the heads before."""

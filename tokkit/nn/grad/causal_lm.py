@@ -11,7 +11,7 @@ from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, ids_of, initial
 from tokkit.nn.checks import as_int
 from tokkit.nn.decoder_config import DecoderConfig
-from tokkit.nn.grad.attention import SelfAttention
+from tokkit.nn.grad.attention import SelfAttention, Turn
 from tokkit.nn.grad.fused_loss import loss_of_rows
 from tokkit.nn.grad.layers import (
     Dropout,
@@ -24,6 +24,7 @@ from tokkit.nn.grad.layers import (
 )
 from tokkit.nn.grad.parameters import Parameters, Shapes
 from tokkit.nn.grad.tape import Tape, is_bf16
+from tokkit.nn.rope import RopeConfig
 
 
 class CausalLM:
@@ -65,8 +66,10 @@ class CausalLM:
         p = self.parameters = parameters
         self._dropouts = [Dropout(dropout) for _ in range(1 + 2 * c.n_layers)]
         self._embedding = Embedding(p)
+        turns: dict[RopeConfig, Turn] = {}
         self._attentions = [
-            SelfAttention(p, f"layers.{i}.attention", c, dropout=attention_dropout) for i in range(c.n_layers)
+            SelfAttention(p, f"layers.{i}.attention", c, turns=turns, dropout=attention_dropout)
+            for i in range(c.n_layers)
         ]
         self._layers = []
         for i, attention in enumerate(self._attentions):
@@ -111,8 +114,9 @@ class CausalLM:
         return self._head.run(self._hidden(inputs, tape), tape).reshape(*inputs.shape, -1)
 
     def _hidden(self, ids: NDArray[np.int64], tape: Tape) -> Floats:
+        runs = [(0, ids.size, ids.shape[1])]
         for attention in self._attentions:
-            attention.runs = [(0, ids.size, ids.shape[1])]
+            attention.runs = runs
         x = self._dropouts[0].forward(self._embedding.forward(ids, tape), tape)
         for layer in self._layers:
             x = layer.forward(x, tape)

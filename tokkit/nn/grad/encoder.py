@@ -15,11 +15,12 @@ from tokkit.nn.arrays import Floats, current_threads, initial
 from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes
 from tokkit.nn.encoder import checked_packed, position_ids
-from tokkit.nn.grad.attention import DistanceBias, Run, SelfAttention
+from tokkit.nn.grad.attention import DistanceBias, Run, SelfAttention, Turn
 from tokkit.nn.grad.encoder_config import TABLES, EncoderConfig
 from tokkit.nn.grad.layers import Dropout, FeedForward, Layer, Linear, Norm, Residual
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape
+from tokkit.nn.rope import RopeConfig
 
 Ids = NDArray[np.int64]
 
@@ -159,9 +160,16 @@ class EncoderTrunk:
         self.dropouts = [Dropout(dropout) for _ in range(1 + 2 * c.n_layers)]
         self._embedding = PackedEmbedding(p, config)
         bias = DistanceBias(p, c) if c.relative_buckets else None
+        turns: dict[RopeConfig, Turn] = {}
         self._attentions = [
             SelfAttention(
-                p, f"layers.{i}.attention", c, options=config.attention(i), bias=bias, dropout=attention_dropout
+                p,
+                f"layers.{i}.attention",
+                c,
+                options=config.attention(i),
+                bias=bias,
+                turns=turns,
+                dropout=attention_dropout,
             )
             for i in range(c.n_layers)
         ]
