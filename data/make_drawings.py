@@ -271,7 +271,7 @@ def training() -> Drawing:
     steps: list[Step] = []
     tokkit.train(WORDS, model="bpe", vocab_size=60, explain=steps.append)
     most = 10
-    drawing = Drawing("Merges that are learnt from low 5, lower 2, newest 6, widest 3", 690, 30 * most + 70)
+    drawing = Drawing("Merges that are learned from low 5, lower 2, newest 6, widest 3", 690, 30 * most + 70)
     drawing.label(20, 30, "merge", "left head")
     drawing.label(300, 30, "count", "left head")
     for number, step in enumerate(steps[:most]):

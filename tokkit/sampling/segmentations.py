@@ -97,7 +97,7 @@ class Segmentations:
         if not without_replacement:
             return lattice.sample(alpha, _seed(rng), n)
         # One more than requested: its noisy score is the threshold for the others.
-        ways = lattice.sample_apart(alpha, _seed(rng), n + 1)
+        ways = lattice.sample_distinct(alpha, _seed(rng), n + 1)
         found: list[tuple[Ids, Spans, float]] = []
         if include_best:
             best = lattice.nbest(1)[0]

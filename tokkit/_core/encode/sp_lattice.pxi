@@ -202,7 +202,7 @@ cdef class Lattice(NormalizedText):
             found.append((*self.way(list(path[:count])[::-1]), score))
         return found
 
-    def sample_apart(self, double alpha, uint64_t seed, size_t n):
+    def sample_distinct(self, double alpha, uint64_t seed, size_t n):
         """Return up to n paths drawn without replacement, as (ids, spans, noisy score, log-probability)."""
         cdef tk_sp_search search
         cdef int status
