@@ -1,4 +1,4 @@
-"""The interfaces of other libraries: their calls go in, tokkit runs, and what they return comes out.
+"""Drop-in replacements for other libraries: the same calls with the same results, computed by tokkit.
 
 A package for each library, of its name; begin with the core.py of tiktoken, which is the smallest.
 """

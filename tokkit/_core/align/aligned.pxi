@@ -1,4 +1,4 @@
-# `AlignedText`: a text on its way through the stages, in pretokens, aligned with the original.
+# `AlignedText`: a text between the stages of a tokenizer, in pretokens, aligned with the original.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memcpy
 
