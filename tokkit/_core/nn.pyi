@@ -163,6 +163,7 @@ def attend(
     k_scales: NDArray[Any] | None = None,
     v_scales: NDArray[Any] | None = None,
     lists: BlockLists | None = None,
+    narrow: bool = False,
     threads: int = 1,
     isa: str | None = None,
 ) -> None: ...

@@ -32,6 +32,7 @@ cdef extern from "nn/attend.h" nogil:
         size_t dv
         float scale
         float cap
+        int narrow
         ptrdiff_t offset
         ptrdiff_t left
         ptrdiff_t right
@@ -138,11 +139,12 @@ def attend(
     Bytes allow=None, Floats add=None, const uint8_t[:, :] ignored=None, const float[:, ::1] by_distance=None,
     Py_ssize_t zero=0, Bytes blocks=None, size_t block=0, const int64_t[::1] q_starts=None,
     const int64_t[::1] k_starts=None, float cap=0, const float[:, ::1] k_scales=None, const float[:, ::1] v_scales=None,
-    BlockLists lists=None, int threads=1, isa=None,
+    BlockLists lists=None, narrow=False, int threads=1, isa=None,
 ):
     """Write attention of q (B, H, T, D), k (B, G, S, D), v (B, G, S, E) to out (B, H, T, E); `band` is csrc's.
 
-    Keys and values may also be bfloat16 (uint16), or, for one sequence, int8 with scales (G, S).
+    Keys and values may also be bfloat16 (uint16), or, for one sequence, int8 with scales (G, S). `narrow`
+    lets many queries, keys, values and weights be rounded to bfloat16 where the CPU multiplies that.
     """
     cdef tk_attention a
     cdef KeyRows keys, values
@@ -194,7 +196,7 @@ def attend(
     fits(out.shape, out.strides, 4, "out")
     a.q_by, a.k_by, a.v_by = attention_steps(q.strides, 4), keys.by, values.by
     a.out_by = attention_steps(out.strides, 4)
-    a.scale, a.cap = scale, cap
+    a.scale, a.cap, a.narrow = scale, cap, -1 if narrow else 0
     a.offset, a.left, a.right = band[0], band[1], band[2]
     if max(abs(a.offset), abs(a.left), abs(a.right)) > TK_FAR:
         raise ValueError(f"band is {band}; each number must be from {-TK_FAR} to {TK_FAR}")

@@ -4,6 +4,14 @@
 
 /* So many queries are a part of the work at most: few enough for threads to share, many enough that keys stay warm. */
 enum { PART = 512, WIDEST = 32 };
+/* Fewer queries are never rounded to bf16: keys would be packed for little, and a few tokens that are tried out, such
+   as drafts, give what they give one at a time. */
+enum { NARROW_FROM = 64 };
+
+static int rounds(const tk_attention *a, const tk_float_kernels *by) {
+    return by->flash_bf16 && !a->lists && !a->blocks && !a->q_starts && a->n_queries >= NARROW_FROM &&
+           (a->narrow < 0 ? tk_has_bf16() : a->narrow && tk_fast_bf16());
+}
 
 void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_head *view) {
     ptrdiff_t s = (ptrdiff_t)sequence, n = (ptrdiff_t)head, kv = (ptrdiff_t)(head / a->group), b = s, q0 = 0, k0 = 0;
@@ -35,8 +43,9 @@ void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_h
 }
 
 /* Room that one thread works in: floats. */
-static size_t room_of(const tk_attention *a) {
+static size_t room_of(const tk_attention *a, int rounded) {
     size_t tiles = (a->d + a->dv + 2 * TK_KEY_BLOCK) * WIDEST + TK_KEY_BLOCK * (a->kv ? a->d + a->dv : 0);
+    if (rounded) tiles += (a->n_keys / TK_KEY_BLOCK + 1) * TK_KEY_BLOCK * ((a->d + 1) / 2 + (a->dv + 1) / 2);
     size_t wide = a->d + TK_PAIR, wide_v = a->dv + TK_PAIR;
     size_t few = TK_DECODE_ROWS * (TK_DECODE_BLOCK + 2 * wide + wide_v);
     few += TK_DECODE_BLOCK * (wide > wide_v ? wide : wide_v);
@@ -46,6 +55,7 @@ static size_t room_of(const tk_attention *a) {
 typedef struct {
     const tk_attention *a;
     const tk_float_kernels *by;
+    tk_attend *flash;
     size_t kv_heads, parts, next;
     float *room;
     size_t room_each;
@@ -65,12 +75,14 @@ static void work(void *job, int worker) {
         size_t from = part * PART, to = from + PART < n ? from + PART : n;
         if (from >= n) continue;
         int few = n <= 4 && n * a->group <= TK_DECODE_ROWS && !a->lists;
-        (few ? w->by->decode : w->by->flash)(a, sequence, kv, from, to, room);
+        (few ? w->by->decode : w->flash)(a, sequence, kv, from, to, room);
     }
 }
 
 int tk_attention_run(const tk_attention *a, int isa, int threads) {
     tk_attention_job job = {.a = a, .by = tk_float_kernels_of(isa), .kv_heads = a->heads / a->group};
+    const int rounded = rounds(a, job.by);
+    job.flash = rounded ? job.by->flash_bf16 : job.by->flash;
     job.parts = (a->n_queries + PART - 1) / PART; /* of the longest sequence */
     size_t all = a->batch * job.kv_heads * job.parts;
     if (!all) return TK_OK;
@@ -80,7 +92,7 @@ int tk_attention_run(const tk_attention *a, int isa, int threads) {
     double worth = 1 + rows * (double)a->heads * (double)a->n_keys * (double)(a->d + a->dv) / 2e6;
     if (threads > worth) threads = (int)worth;
     if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
-    job.room_each = room_of(a);
+    job.room_each = room_of(a, rounded);
     job.room = tk_alloc((size_t)threads, job.room_each * sizeof(float));
     if (!job.room) return TK_NO_MEMORY;
     tk_team_run(work, &job, threads);

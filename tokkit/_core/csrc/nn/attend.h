@@ -42,6 +42,7 @@ typedef struct {
     size_t batch, heads, group; /* query heads, and how many of them share a key head */
     size_t n_queries, n_keys, d, dv;
     float scale, cap; /* cap 0: none */
+    int narrow; /* 1: q, k, v and weights may be rounded to bf16 where that is faster; -1: where the CPU can */
     ptrdiff_t offset, left, right; /* query i sees keys i + offset - left … i + offset + right */
     const uint8_t *allow;          /* (batch, heads, queries, keys), 1 = attend; or NULL */
     const float *add;              /* the same shape; or NULL */
@@ -75,6 +76,9 @@ void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_h
 /* Queries from … to of all heads that share a key head. TK_DECODE_ROWS or fewer, those of a whole group, are for the
    kernels that decode: there lanes are the dimensions of a head, elsewhere queries. */
 typedef void tk_attend(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room);
+
+/* Those of many queries by products of bf16: bands, but neither lists nor masks of blocks. */
+void tk_attend_bf16(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room);
 
 int tk_attention_run(const tk_attention *a, int isa, int threads);
 #endif

@@ -16,6 +16,8 @@ typedef struct {
     float *q, *o, *s, *bias; /* [d][w], [dv][w], [key][w], [key][w] */
     float *k, *v;            /* [key][d], [key][dv]: a block of keys and of values that are no floats in memory */
     ptrdiff_t k_row, v_row;  /* steps between rows of keys and of values */
+    const uint32_t *k_pairs, *v_pairs; /* of attend_pairs.h, from the key packed_from on */
+    size_t packed_from;
     const uint8_t *seen;     /* [key][TK_KEY_BLOCK]: a mask of lists for the keys of a block, 1 = attend; or NULL */
     int masked;              /* some score was forced to -inf */
 } tk_tile;
@@ -32,35 +34,7 @@ TK_INLINE void load_queries(const int w, const tk_attention *a, const tk_head *h
             t->q[i * w + l] = l < t->n ? q[(ptrdiff_t)l * a->q_by.row + i] * by : 0;
 }
 
-TK_INLINE void score_rows(const int rows, const int nv, const tk_attention *a, const float *k, const tk_tile *t,
-                          float *s) {
-    vf acc[TILE_ROWS][TILE_VECS];
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < nv; v++) acc[r][v] = v_set1(0);
-    tile(rows, nv, k, t->k_row, 1, t->q, nv * VL, a->d, acc);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int v = 0; v < nv; v++) v_store(s + (r * nv + v) * VL, acc[r][v]);
-}
-
-TK_INLINE void value_rows(const int rows, const int nv, const tk_attention *a, const float *v, const tk_tile *t,
-                          float *o, size_t n, const vf *alpha) {
-    vf acc[TILE_ROWS][TILE_VECS];
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int i = 0; i < nv; i++) acc[r][i] = v_mul(v_load(o + (r * nv + i) * VL), alpha[i]);
-    tile(rows, nv, v, 1, t->v_row, t->s, nv * VL, n, acc);
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
-        for (int i = 0; i < nv; i++) v_store(o + (r * nv + i) * VL, acc[r][i]);
-}
-
-/* As value_rows for all dimensions, but a probability of 0 keeps even NaN out: for tiles where one came through. */
+/* As value_block, but a probability of 0 keeps even NaN out: for tiles where one came through. */
 TK_INLINE void value_carefully(const int nv, const tk_attention *a, const float *v, const tk_tile *t, size_t n,
                                const vf *alpha) {
     const vf zero = v_set1(0);
@@ -221,9 +195,61 @@ static const float *widened(const tk_attention *a, const void *rows, const float
     return to;
 }
 
+#if TK_BF16_DOTS
+#include "nn/attend_pairs.h"
+#else
+TK_INLINE void score_rows(const int rows, const int nv, const tk_attention *a, const float *k, const tk_tile *t,
+                          float *s) {
+    vf acc[TILE_ROWS][TILE_VECS];
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < nv; v++) acc[r][v] = v_set1(0);
+    tile(rows, nv, k, t->k_row, 1, t->q, nv * VL, a->d, acc);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int v = 0; v < nv; v++) v_store(s + (r * nv + v) * VL, acc[r][v]);
+}
+
+TK_INLINE void value_rows(const int rows, const int nv, const tk_attention *a, const float *v, const tk_tile *t,
+                          float *o, size_t n, const vf *alpha) {
+    vf acc[TILE_ROWS][TILE_VECS];
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int i = 0; i < nv; i++) acc[r][i] = v_mul(v_load(o + (r * nv + i) * VL), alpha[i]);
+    tile(rows, nv, v, 1, t->v_row, t->s, nv * VL, n, acc);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 8
+        for (int i = 0; i < nv; i++) v_store(o + (r * nv + i) * VL, acc[r][i]);
+}
+
+/* Scores of n keys from `key` on. */
+TK_INLINE void score_block(const int nv, const tk_attention *a, const tk_head *h, tk_tile *t, size_t key, size_t n) {
+    const int w = nv * VL, rows = nv == 1 ? ROWS_1 : ROWS_2;
+    const float *k = widened(a, h->k, h->k_scales, a->k_by.row, key, n, a->d, t->k);
+    size_t j = 0;
+    for (; j + rows <= n; j += rows) score_rows(rows, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
+    for (; j + 4 <= n; j += 4) score_rows(4, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
+    for (; j < n; j++) score_rows(1, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
+}
+
+/* Outputs times alpha, and n keys' values by their weights, which are where the scores were. */
+TK_INLINE void value_block(const int nv, const tk_attention *a, const tk_head *h, tk_tile *t, size_t key, size_t n,
+                           const vf *alpha) {
+    const int w = nv * VL, dims = nv == 1 ? DIMS_1 : DIMS_2;
+    const float *v = widened(a, h->v, h->v_scales, a->v_by.row, key, n, a->dv, t->v);
+    size_t d = 0;
+    for (; d + dims <= a->dv; d += dims) value_rows(dims, nv, a, v + d, t, t->o + d * w, n, alpha);
+    for (; d + 4 <= a->dv; d += 4) value_rows(4, nv, a, v + d, t, t->o + d * w, n, alpha);
+    for (; d < a->dv; d++) value_rows(1, nv, a, v + d, t, t->o + d * w, n, alpha);
+}
+#endif
+
 TK_INLINE void attend_block(const int nv, const tk_attention *a, const tk_head *h, tk_tile *t, size_t key, size_t n,
                             vf *m, vf *l, int careful) {
-    const int w = nv * VL, rows = nv == 1 ? ROWS_1 : ROWS_2, dims = nv == 1 ? DIMS_1 : DIMS_2;
     const uint8_t *allow = h->allow;
     if (allow) {
         int all;
@@ -231,35 +257,24 @@ TK_INLINE void attend_block(const int nv, const tk_attention *a, const tk_head *
         if (!any_allowed(a, allow, t->n, n, &all)) return;
         if (all) allow = NULL;
     }
-    const float *k = widened(a, h->k, h->k_scales, a->k_by.row, key, n, a->d, t->k);
-    const float *v = widened(a, h->v, h->v_scales, a->v_by.row, key, n, a->dv, t->v);
-    size_t j = 0;
-    for (; j + rows <= n; j += rows) score_rows(rows, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
-    for (; j + 4 <= n; j += 4) score_rows(4, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
-    for (; j < n; j++) score_rows(1, nv, a, k + (ptrdiff_t)j * t->k_row, t, t->s + j * w);
+    score_block(nv, a, h, t, key, n);
     if (a->cap != 0) cap_scores(nv, a, t, n);
     mask_scores(nv, a, h, t, key, n, allow);
     vf alpha[2];
     for (int i = 0; i < nv; i++) {
         vf top = m[i], sum = v_set1(0);
-        for (j = 0; j < n; j++) top = v_max(top, v_load(t->s + (j * nv + i) * VL));
+        for (size_t j = 0; j < n; j++) top = v_max(top, v_load(t->s + (j * nv + i) * VL));
         alpha[i] = v_exp2_down(v_sub(m[i], top));
         m[i] = top;
-        for (j = 0; j < n; j++) {
+        for (size_t j = 0; j < n; j++) {
             vf p = v_exp2_down(v_sub(v_load(t->s + (j * nv + i) * VL), top));
             v_store(t->s + (j * nv + i) * VL, p);
             sum = v_add(sum, p);
         }
         l[i] = v_fma(l[i], alpha[i], sum);
     }
-    if (careful) {
-        value_carefully(nv, a, v, t, n, alpha);
-        return;
-    }
-    size_t d = 0;
-    for (; d + dims <= a->dv; d += dims) value_rows(dims, nv, a, v + d, t, t->o + d * w, n, alpha);
-    for (; d + 4 <= a->dv; d += 4) value_rows(4, nv, a, v + d, t, t->o + d * w, n, alpha);
-    for (; d < a->dv; d++) value_rows(1, nv, a, v + d, t, t->o + d * w, n, alpha);
+    if (careful) value_carefully(nv, a, widened(a, h->v, h->v_scales, a->v_by.row, key, n, a->dv, t->v), t, n, alpha);
+    else value_block(nv, a, h, t, key, n, alpha);
 }
 
 /* The next of the keys that a tile's list names, or of those of its band: how many, 0 at the end. */
@@ -333,6 +348,9 @@ static void attend_flash(const tk_attention *a, size_t sequence, size_t kv_head,
     t.v = t.k + TK_KEY_BLOCK * a->d;
     t.k_row = a->kv ? (ptrdiff_t)a->d : a->k_by.row;
     t.v_row = a->kv ? (ptrdiff_t)a->dv : a->v_by.row;
+#if TK_BF16_DOTS
+    pack_seen(a, sequence, kv_head, from, to, &t, (uint32_t *)(a->kv ? t.v + TK_KEY_BLOCK * a->dv : t.k));
+#endif
     int wide = to - from > VL && (VL < 16 || a->n_queries > WIDE_FROM);
     for (t.first = from; t.first < to; t.first += t.n) {
         size_t left = to - t.first, w = wide && left > VL ? 2 * VL : VL;
@@ -345,6 +363,9 @@ static void attend_flash(const tk_attention *a, size_t sequence, size_t kv_head,
                 for (size_t i = 0; i < a->dv; i += 16)
                     TK_PREFETCH_WRITE(h.out + (ptrdiff_t)(t.first + r) * a->out_by.row + i);
             load_queries(w == VL ? VL : 2 * VL, a, &h, &t);
+#if TK_BF16_DOTS
+            pair_rows(w == VL ? 1 : 2, t.q, a->d);
+#endif
             if (w == VL) attend_one(a, &h, &t);
             else attend_two(a, &h, &t);
         }

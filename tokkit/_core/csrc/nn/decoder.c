@@ -54,13 +54,15 @@ static void turn(const tk_decoder_job *job, float *x, const tk_span *span, size_
 }
 
 /* What all attention of a span has: its queries and where its outputs go. */
-static tk_attention attention_of(const tk_decoder_job *job, const tk_span *span, const float *q, float *mixed) {
+static tk_attention attention_of(const tk_decoder_job *job, const tk_linear *made_by, const tk_span *span,
+                                 const float *q, float *mixed) {
     const tk_decoder *d = job->d;
     tk_attention a = {.q = q, .out = mixed, .batch = 1, .heads = d->heads, .group = d->heads / d->kv_heads};
     a.n_queries = span->rows, a.d = a.dv = d->head_dim;
     a.q_by.head = (ptrdiff_t)d->head_dim, a.q_by.row = (ptrdiff_t)job->wide_step;
     a.out_by.head = (ptrdiff_t)d->head_dim, a.out_by.row = (ptrdiff_t)job->mixed_step;
     a.scale = d->scale, a.cap = d->cap, a.left = a.right = TK_FAR;
+    a.narrow = made_by->kind != TK_F32; /* queries from weights of 16 bits or fewer */
     return a;
 }
 
@@ -76,7 +78,7 @@ static int attend(const tk_decoder_job *job, size_t layer, const tk_span *span, 
         turn(job, qkv, span, d->heads, &d->angles[l->rope]);
         turn(job, k, span, d->kv_heads, &d->angles[l->rope]);
     }
-    tk_attention a = attention_of(job, span, qkv, mixed);
+    tk_attention a = attention_of(job, l->qkv, span, qkv, mixed);
     const size_t all = span->before + span->rows;
     if (span->kv) {
         tk_kv_make_room(span->kv, layer, span->before, all, l->window);
@@ -96,7 +98,7 @@ static int attend(const tk_decoder_job *job, size_t layer, const tk_span *span, 
 static int attend_memory(const tk_decoder_job *job, size_t layer, const tk_span *span, const float *q, float *mixed) {
     const tk_memory *m = span->memory;
     const size_t size = job->d->head_dim, at = layer * job->d->kv_heads * m->length * size;
-    tk_attention a = attention_of(job, span, q, mixed);
+    tk_attention a = attention_of(job, job->d->layers[layer].cross_q, span, q, mixed);
     a.k = m->k + at, a.v = m->v + at, a.n_keys = m->length;
     a.k_by.head = (ptrdiff_t)(m->length * size), a.k_by.row = (ptrdiff_t)size;
     a.v_by = a.k_by;

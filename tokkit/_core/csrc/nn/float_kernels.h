@@ -16,6 +16,7 @@
 typedef struct {
     /* attend.h: many queries at a time (lanes are queries), or few (lanes are the dimensions of a head) */
     tk_attend *flash, *decode;
+    tk_attend *flash_bf16; /* tk_attend_bf16 where the CPU may multiply bf16 (tk_has_bf16), else NULL */
     tk_attend_features *features; /* feature_attention.h */
     /* linear.h; where the CPU may multiply bf16 (tk_has_bf16), those that do, else NULL */
     const tk_gemm_kernels *gemm, *gemm_bf16;

@@ -24,6 +24,7 @@ const tk_float_kernels TK_TABLE = {
     .gemm = &gemm,
 #ifdef TK_GEMM_BF16
     .gemm_bf16 = &TK_GEMM_BF16,
+    .flash_bf16 = tk_attend_bf16,
 #endif
     .rows = ROW_KERNELS,
     .dots = dots,

@@ -1,4 +1,4 @@
-/* Matrix products of bf16 by AVX-512, where the CPU multiplies that: see linear.h. */
+/* Matrix products and attention of bf16 by AVX-512, where the CPU multiplies that: see linear.h and attend.h. */
 #include "isa.h"
 #include "nn/linear.h"
 #include "nn/matmul.h"
@@ -18,6 +18,7 @@ TK_INLINE vf v_dot2(vf sum, int32_t two, vi w) {
 }
 
 #define TK_BF16_DOTS 1
+#include "nn/attend_flash.h"
 #include "nn/gemm_loops.h"
 #include "nn/matmul_loops.h"
 
@@ -28,6 +29,10 @@ static void round_row(const float *x, size_t k, uint8_t *out, size_t room, float
         __m512 v = k - i < VL ? v_load_n(x + i, k - i) : v_load(x + i);
         _mm256_storeu_si256((__m256i *)(out + 2 * i), (__m256i)_mm512_cvtneps_pbh(v));
     }
+}
+
+void tk_attend_bf16(const tk_attention *a, size_t sequence, size_t kv_head, size_t from, size_t to, float *room) {
+    attend_flash(a, sequence, kv_head, from, to, room);
 }
 
 const tk_gemm_kernels tk_gemm_bf16 = {gemm_part, round_row, NULL};

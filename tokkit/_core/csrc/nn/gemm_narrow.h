@@ -135,13 +135,19 @@ TK_INLINE void multiply_int8(const int rows, const int vecs, const tk_product *p
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r += 3) x[r / 3] += 4 * INT8_PARTS;
     }
+    /* Read before anything is stored, which might change them as far as the compiler knows. */
+    const int32_t *totals = p->l->totals + column, *zeros = p->x_zero + row;
+    const float *scales = p->l->scale + column, *own = p->x_scale + row;
+    vf by[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < vecs; v++) by[v] = v_load(scales + v * VL);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
         for (int v = 0; v < vecs; v++) {
-            vi off = vi_times(p->l->totals + column + v * VL, p->x_zero[row + (size_t)r]);
-            vf by = v_mul(v_load(p->l->scale + column + v * VL), v_set1(p->x_scale[row + (size_t)r]));
-            v_store(out + r * MOST_COLUMNS + v * VL, v_mul(v_from_vi(vi_sub(acc[r][v], off)), by));
+            vi off = vi_times(totals + v * VL, zeros[r]);
+            vf sum = v_from_vi(vi_sub(acc[r][v], off));
+            v_store(out + r * MOST_COLUMNS + v * VL, v_mul(sum, v_mul(by[v], v_set1(own[r]))));
         }
 }
 
