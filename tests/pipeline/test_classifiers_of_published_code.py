@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from pipeline.test_finetuning import LABELLED, weights_of
 from pipeline.test_layered_loading import TWINS, published, twin_of, written
 from tokkit import nn, pipeline
 from tokkit.errors import OptionError
-from tokkit.pipeline import FineTuneOptions
+from tokkit.pipeline import FineTuneOptions, TrainingProgress
 
 OPTIONS = FineTuneOptions(batch=8, steps=3, lr=1e-2, freeze=True)
 CASES = {
@@ -65,3 +66,29 @@ def test_the_error_lists_what_can_be_trained(tmp_path: Path) -> None:
         options = FineTuneOptions(batch=8, steps=1, freeze=freeze)
         with pytest.raises(OptionError, match=r"a model of type 't5' cannot be fine-tuned; .*: bert, .*modernbert"):
             pipeline.train_classifier(LABELLED, tmp_path / "m", model=base, options=options)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_training_that_is_resumed_ends_in_the_same_bits_and_bf16_has_its_losses(name: str, tmp_path: Path) -> None:
+    base = written(tmp_path / "base", TWINS[name][0], published(name, twin_of(name)[1]))
+    options = FineTuneOptions(batch=8, accumulate=2, steps=9, lr=1e-3, dropout=0.1, attention_dropout=0.2, seed=3)
+    losses: dict[str, list[float]] = {"fp32": [], "bf16": []}
+    for precision, told in losses.items():
+        pipeline.train_classifier(
+            LABELLED, tmp_path / precision, model=base, options=dataclasses.replace(options, precision=precision),
+            progress=lambda now, to=told: to.append(now.loss), threads=1,
+        )  # fmt: skip
+    np.testing.assert_allclose(losses["bf16"], losses["fp32"], rtol=0.05)
+
+    def end(now: TrainingProgress) -> None:
+        if now.step == 6:
+            raise RuntimeError
+
+    run: dict[str, Any] = {"model": base, "options": options, "threads": 2}
+    with pytest.raises(RuntimeError):
+        pipeline.train_classifier(LABELLED, tmp_path / "parts", save_every=4, progress=end, **run)
+    pipeline.train_classifier(LABELLED, tmp_path / "parts", resume=True, **run)
+    one, other, start = (weights_of(tmp_path / folder) for folder in ("fp32", "parts", "base"))
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[n], other[n]) for n in one)
+    assert not any(np.array_equal(one[n], start[n]) for n in one.keys() & start.keys())
