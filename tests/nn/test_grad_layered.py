@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import tokkit.nn as nn
-from nn.test_grad_encoder import IDS, LABELS, STARTS, TYPES
+from nn.test_grad_encoder import IDS, LABELS, MASKED, STARTS, TYPES
 from tokkit.nn.encoder import TextEncoder
-from tokkit.nn.grad import EncoderConfig, HeadConfig, LoraOptions, SentencePairs, TextClassifier, with_lora
+from tokkit.nn.grad import EncoderConfig, HeadConfig, LoraOptions, MaskedLM, SentencePairs, TextClassifier, with_lora
 from tokkit.nn.layered_encoder import LayeredEncoder
 from tokkit.nn.rope import RopeConfig
 from tokkit.nn.text_decoder import TextDecoder
@@ -85,14 +85,18 @@ def test_states_are_those_of_the_encoder_that_infers(name: str) -> None:
         np.testing.assert_allclose(model.vectors(IDS, STARTS, types), wanted, atol=2e-5)
 
 
+@pytest.mark.parametrize("masked", [False, True], ids=["labels", "masked"])
 @pytest.mark.parametrize("name", CASES)
-def test_gradients_are_those_of_finite_differences(name: str) -> None:
+def test_gradients_are_those_of_finite_differences(name: str, masked: bool) -> None:
     of = config(name)
     types = TYPES if of.types else None
-    model = moved(TextClassifier(of, head=CASES[name][2], seed=3, padding_id=int(IDS[-1])))
+    if masked:
+        model = moved(MaskedLM(of, activation="gelu", head_biases=() if name == "ModernBERT" else ("dense",), seed=3))
+    else:
+        model = moved(TextClassifier(of, head=CASES[name][2], seed=3, padding_id=int(IDS[-1])))
 
     def learn() -> float:
-        return model.forward_backward(IDS, STARTS, LABELS, types)
+        return model.forward_backward(*(MASKED if masked else (IDS, STARTS, LABELS, types)))
 
     learn()
     grads = {weight: grad.copy() for weight, grad in model.parameters.grads.items()}

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
 TEXTS = ["the cat sat on the mat", "money", "a bank of the river, the money and a cat on the mat of the bank"]
 
 
-def saved(name: str, folder: Path) -> Path:
+def saved(name: str, folder: Path, of: str = "Model") -> Path:
     """A random encoder, its norms and biases random too, saved by transformers with a tokenizer."""
     transformers, torch = extra("transformers"), extra("torch")
     transformers.logging.set_verbosity_error()
@@ -47,7 +47,7 @@ def saved(name: str, folder: Path) -> Path:
         vocab_size=tokenizer(folder, transformers), max_position_embeddings=36, **options
     )
     config.initializer_range = 0.25
-    model = getattr(transformers, f"{kind}Model")(config).eval()
+    model = getattr(transformers, f"{kind}{of}")(config).eval()
     for parameter in model.parameters():
         if parameter.dim() == 1:
             parameter.data += 0.2 * torch.randn_like(parameter)

@@ -127,6 +127,11 @@ class LayeredSpec:
         """Return the file's name of a tensor, without the optional prefix."""
         return self.decoder.source(ours.removeprefix("embeddings."))[0]
 
+    def head_name(self, ours: str) -> str:
+        """Return the file's name of a tensor of the head for masked tokens."""
+        stem, _, part = ours.rpartition(".")
+        return f"{self.head[stem]}.{part}" if stem else self.head[part]
+
 
 def read(config: Mapping[str, Any], dtype: str = "float32") -> LayeredSpec:
     """Return the specification in a config.json, with matrices packed as `dtype`; a FormatError names the key.

@@ -22,8 +22,17 @@ from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_int
 from tokkit.nn.grad import EncoderConfig, LoraOptions
 from tokkit.nn.grad.encoder_config import TABLES
+from tokkit.nn.grad.masked_lm import HEAD_BIASES
 from tokkit.nn.grad.parameters import Shapes
-from tokkit.pipeline import decoder_families, encoder_loading, layered_families, lm_folders, modules, task_heads
+from tokkit.pipeline import (
+    decoder_families,
+    encoder_loading,
+    families,
+    layered_families,
+    lm_folders,
+    modules,
+    task_heads,
+)
 from tokkit.pipeline.adapters import NewAdapter
 from tokkit.pipeline.copying import copy_files
 from tokkit.pipeline.encoder_loading import AnyEncoder, AnySpec
@@ -33,11 +42,13 @@ from tokkit.pipeline.packing import Packed, Packer
 from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 
-MASKED = ("bert", "roberta", "xlm-roberta", "camembert", "distilbert", "electra")
+MASKED = (
+    *families.FAMILIES, *(name for name, family in layered_families.FAMILIES.items() if family.head),
+)  # fmt: skip
 """Types of encoders that can be trained on masked tokens."""
 LEARNT = (
-    *MASKED, "mpnet", *layered_families.FAMILIES, "gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma3_text",
-    "phi3",
+    *families.FAMILIES, *layered_families.FAMILIES,
+    "gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma", "gemma3_text", "phi3",
 )  # fmt: skip
 """Types of models that can be fine-tuned as encoders."""
 FROZEN = tuple(task_heads.CLASSES)
@@ -205,6 +216,22 @@ class SavedEncoder:
             return {first + self.spec.name(ours): array for ours, array in weights.items()}
         ours = {_of_decoder(name): array for name, array in weights.items()}
         return lm_folders.tensors_of(ours, self.spec.decoder, first)
+
+    def masked_head(self) -> dict[str, Floats]:
+        """Return the weights of the head for masked tokens by our names; none if the file has no head."""
+        if not encoder_loading.has_masked_head(self.tensors, self.spec):
+            return {}
+        found = encoder_loading.masked_head(self.tensors, self.spec, files.show(self.home))
+        left_out = {f"{part}.bias" for part in HEAD_BIASES} - {f"{part}.bias" for part in self.head_biases}
+        return {f"head.{name}": as_floats(array) for name, array in found.items() if name not in left_out}
+
+    @property
+    def head_biases(self) -> tuple[str, ...]:
+        """The parts of the head for masked tokens that have a bias."""
+        if self.about["model_type"] != "modernbert":
+            return HEAD_BIASES
+        keys = {"dense": "classifier_bias", "norm": "norm_bias"}
+        return tuple(part for part in HEAD_BIASES if self.about.get(keys[part]))
 
     def adapter(self, lora: LoraOptions, seed: int) -> NewAdapter:
         """Return an adapter of the encoder alone, whose weights are frozen."""

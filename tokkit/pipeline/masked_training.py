@@ -14,22 +14,21 @@ import numpy as np
 from tokkit.errors import OptionError
 from tokkit.formats import files
 from tokkit.formats.safetensors import write_safetensors
-from tokkit.formats.sharded import WHOLE, read_model
+from tokkit.formats.sharded import WHOLE
 from tokkit.loading import load as load_tokenizer
 from tokkit.nn.arrays import Floats
 from tokkit.nn.checks import as_float
 from tokkit.nn.grad import LoraOptions, MaskedLM, Parameters, mask_tokens
-from tokkit.nn.grad.masked_lm import head_shapes
+from tokkit.nn.grad.masked_lm import HEAD_BIASES, head_shapes
 from tokkit.pipeline import families, lm_folders, modules, training_loop
 from tokkit.pipeline.adapters import NewAdapter, stated, written
-from tokkit.pipeline.families import EncoderSpec
+from tokkit.pipeline.encoder_loading import AnySpec
 from tokkit.pipeline.finetuning_data import Ids
-from tokkit.pipeline.learning_encoders import CONFIG, MASKED, as_floats, encoder_adapter, encoder_config
+from tokkit.pipeline.learning_encoders import CONFIG, MASKED, SavedEncoder, encoder_adapter, encoder_config
 from tokkit.pipeline.lm_data import TrainingText
 from tokkit.pipeline.lm_training import NO_MODEL, LMOptions, twice
 from tokkit.pipeline.packing import Packer
 from tokkit.pipeline.training_loop import TrainedModel, TrainingProgress, dropout_seed
-from tokkit.pipeline.weights import Weights
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers import train
 
@@ -67,8 +66,8 @@ def train_masked_lm(
 
     `source` is as in `tokkit.train`; each file is one document. Without a `tokenizer` a WordPiece of `vocab_size`
     tokens is trained on it. `config` is "bert-1m", "bert-5m" or "bert-14m", or a config.json of model_type bert or its
-    contents; with a `model`, the folder of a BERT, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT or ELECTRA, that model
-    is trained further.
+    contents; with a `model`, the folder of a BERT, RoBERTa, XLM-RoBERTa, CamemBERT, DistilBERT, ELECTRA, MPNet,
+    ModernBERT, Nomic BERT or GTE, that model is trained further.
 
     Texts are `options.context` tokens, special ones included, from random positions of the corpus; the share
     `mask_share` of their tokens is predicted, see `tokkit.nn.grad.mask_tokens`. `load` returns the folder as a
@@ -86,9 +85,9 @@ def train_masked_lm(
         made = train(again, model="wordpiece", vocab_size=vocab_size, field=field, threads=threads)
         tokenizer = made if isinstance(made, Tokenizer) else made[0]
     about = _configuration(config, model, tokenizer, options)
-    spec = families.read(about)
-    learner, adapter = _learner(spec, about, model, lora, options)
-    task = _MaskedTask(learner, tokenizer, spec.vocab_size, options, mask_share)
+    saved = None if model is None else SavedEncoder.read(Path(model), vectors=False)
+    learner, adapter = _learner(about, saved, lora, options)
+    task = _MaskedTask(learner, tokenizer, options, mask_share)
     text = TrainingText.of(
         source, tokenizer, context=task.window, end=None, share=options.held_out, field=field, threads=threads
     )
@@ -102,7 +101,7 @@ def train_masked_lm(
         progress=progress,
         **written(
             folder, adapter, lambda: _write_start(folder, about, tokenizer, options.context),
-            lambda: _write_model(folder, task.parameters, spec),
+            lambda: _write_model(folder, task.parameters, about, saved),
         ),
     )  # fmt: skip
     parameters = len(task.parameters.data)
@@ -112,13 +111,11 @@ def train_masked_lm(
 class _MaskedTask:
     """The training task: masked tokens in texts of equal length are predicted."""
 
-    def __init__(
-        self, model: MaskedLM, tokenizer: Tokenizer, vocab_size: int, options: LMOptions, share: float
-    ) -> None:
+    def __init__(self, model: MaskedLM, tokenizer: Tokenizer, options: LMOptions, share: float) -> None:
         mask = next((token for token in MASKS if token in tokenizer.special_tokens), None)
         if mask is None:
             raise OptionError(f"this tokenizer has none of the mask tokens {', '.join(MASKS)}; one is needed")
-        self._model, self._options, self._share, self._vocab_size = model, options, share, vocab_size
+        self._model, self._options, self._share = model, options, share
         self._special = np.array(sorted(tokenizer.special_tokens.values()))
         self._mask = tokenizer.special_tokens[mask]
         self._packer = Packer(tokenizer, options.context)
@@ -161,7 +158,7 @@ class _MaskedTask:
         packed = self._packer.pack(rows.reshape(-1), np.arange(len(rows) + 1) * rows.shape[1])
         return mask_tokens(
             packed.ids.reshape(len(rows), -1), np.random.default_rng(seed), mask=self._mask,
-            vocab_size=self._vocab_size, special=self._special, share=self._share,
+            vocab_size=self._model.config.vocab_size, special=self._special, share=self._share,
         )  # fmt: skip
 
 
@@ -199,38 +196,41 @@ def _configuration(
 
 
 def _learner(
-    spec: EncoderSpec, about: Mapping[str, Any], model: str | os.PathLike[str] | None, lora: LoraOptions | None,
-    options: LMOptions,
-) -> tuple[MaskedLM, NewAdapter | None]:  # fmt: skip
+    about: Mapping[str, Any], saved: SavedEncoder | None, lora: LoraOptions | None, options: LMOptions
+) -> tuple[MaskedLM, NewAdapter | None]:
     """Return the model, and the adapter to train instead of it, if there is one."""
-    config, adapter = encoder_config(spec), None
-    if lora is not None and model is None:
+    spec: AnySpec
+    biases: tuple[str, ...] = HEAD_BIASES
+    weights, adapter = None, None
+    if saved is None:
+        spec = families.read(about)
+        config = encoder_config(spec)
+    else:
+        spec, config, biases = saved.spec, saved.config, saved.head_biases
+        weights = saved.weights() | saved.masked_head()
+    if lora is not None and saved is None:
         raise OptionError(NO_MODEL)
     if config.max_length is not None and options.context > config.max_length:
         raise OptionError(
             f"context is {options.context}; the configuration has positions for {config.max_length} tokens"
         )
-    weights: dict[str, Floats] | None = None
-    if model is not None:
-        found = Weights(read_model(model), spec, files.show(model))
-        weights = {name: as_floats(array) for name, array in found.items()}
-        if found.has_head:
-            weights |= {f"head.{name}": as_floats(array) for name, array in found.head().items()}
     # Some files store the head's matrix too, although it is the table of tokens.
     matrix = None if weights is None else weights.get("head.decoder.weight")
     tied = weights is None or matrix is None or np.array_equal(matrix, weights["embeddings.word.weight"])
-    if lora is not None and weights is not None and model is not None:
+    if lora is not None and weights is not None and saved is not None:
         if "head.bias" not in weights:
             raise OptionError(
-                f"{files.show(model)} has no head for masked tokens, and lora does not train one; train without lora"
+                f"{files.show(saved.root)} has no head for masked tokens, and lora does not train one; train without "
+                "lora"
             )
-        shapes = config.shapes() | head_shapes(config, tied=tied)
+        shapes = config.shapes() | head_shapes(config, tied=tied, biases=biases)
         adapter = encoder_adapter(
-            spec, shapes, weights, lora, seed=options.seed, base=model, task_type=None, prefix=spec.family.prefix
+            spec, shapes, weights, lora, seed=options.seed, base=saved.root, task_type=None, prefix=saved.prefix
         )
         weights = None
     learner = MaskedLM(
-        config, weights, tied=tied, activation=spec.head_activation, dropout=options.dropout, seed=options.seed,
+        config, weights, tied=tied, activation=spec.head_activation, head_biases=biases, dropout=options.dropout,
+        seed=options.seed,
         attention_dropout=options.attention_dropout_of(about), precision=options.precision,
         parameters=None if adapter is None else adapter.parameters,
     )  # fmt: skip
@@ -246,9 +246,15 @@ def _write_start(folder: Path, about: Mapping[str, Any], tokenizer: Tokenizer, l
         files.write_atomically(folder / name, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _write_model(folder: Path, weights: Mapping[str, Floats], spec: EncoderSpec) -> None:
-    made = {}
-    for ours, array in weights.items():
-        is_head = ours.startswith("head.")
-        made[spec.head_name(ours[5:]) if is_head else spec.family.prefix + spec.name(ours)] = array
+def _write_model(
+    folder: Path, weights: Mapping[str, Floats], about: Mapping[str, Any], saved: SavedEncoder | None
+) -> None:
+    encoder = {ours: array for ours, array in weights.items() if not ours.startswith("head.")}
+    spec: AnySpec
+    if saved is None:
+        spec = families.read(about)
+        made: dict[str, Any] = {spec.family.prefix + spec.name(ours): array for ours, array in encoder.items()}
+    else:
+        spec, made = saved.spec, saved.named(encoder)
+    made |= {spec.head_name(ours[5:]): array for ours, array in weights.items() if ours.startswith("head.")}
     write_safetensors(folder / WHOLE, made, {"format": "pt"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from tokkit.nn.grad.layers import Linear, Norm, activated, seed_dropouts, taken_
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape, is_bf16
 
+HEAD_BIASES = ("dense", "norm")
 IGNORED = -100
 """The target of a token that the loss ignores."""
 
@@ -27,6 +28,7 @@ class MaskedLM:
 
     The head is as in `MaskedHead`: dense, activation, norm, the token table, a bias. Its weights are named head.dense,
     head.norm and head.bias; with `tied=False` it has its own matrix, head.decoder, instead of the token table.
+    `head_biases` names the parts that have a bias: ModernBERT's have none.
     `weights` are copied; missing ones are initialized at random with the seed. `precision` is as in `CausalLM`.
 
     >>> from tokkit.nn import TransformerConfig
@@ -39,12 +41,12 @@ class MaskedLM:
 
     def __init__(
         self, config: EncoderConfig, weights: Mapping[str, Floats] | None = None, *, tied: bool = True,
-        activation: str | None = None, dropout: float = 0.0, attention_dropout: float = 0.0, seed: int = 0,
-        parameters: Parameters | None = None, precision: str = "fp32",
+        activation: str | None = None, head_biases: Sequence[str] = HEAD_BIASES, dropout: float = 0.0,
+        attention_dropout: float = 0.0, seed: int = 0, parameters: Parameters | None = None, precision: str = "fp32",
     ) -> None:  # fmt: skip
         self.config, c = config, config.layers
         self.activation = c.activation if activation is None else activation
-        shapes = config.shapes() | head_shapes(config, tied=tied)
+        shapes = config.shapes() | head_shapes(config, tied=tied, biases=head_biases)
         p = self.parameters = loaded(shapes, weights, seed) if parameters is None else parameters
         self._trunk = EncoderTrunk(p, config, dropout=dropout, attention_dropout=attention_dropout)
         self._dense, self._norm = Linear(p, "head.dense"), Norm(p, "head.norm", c)
@@ -86,14 +88,13 @@ class MaskedLM:
         return loss_of_rows(self._out, self._head(chosen, tape), targets[places], tape, share)
 
 
-def head_shapes(config: EncoderConfig, *, tied: bool = True) -> Shapes:
-    """Return name → shape of the weights of the head for masked tokens."""
+def head_shapes(config: EncoderConfig, *, tied: bool = True, biases: Sequence[str] = HEAD_BIASES) -> Shapes:
+    """Return name → shape of the weights of the head for masked tokens; `biases` are the parts with a bias."""
     dim = config.layers.dim
     columns = dim if config.embedding_dim is None else config.embedding_dim
-    made: Shapes = {
-        "head.dense.weight": (columns, dim), "head.dense.bias": (columns,), "head.norm.weight": (columns,),
-        "head.norm.bias": (columns,), "head.bias": (config.vocab_size,),
-    }  # fmt: skip
+    made: Shapes = {"head.dense.weight": (columns, dim), "head.norm.weight": (columns,)}
+    made |= {f"head.{part}.bias": (columns,) for part in biases}
+    made["head.bias"] = (config.vocab_size,)
     if not tied:
         made["head.decoder.weight"] = (config.vocab_size, columns)
     return made
