@@ -20,6 +20,9 @@ MODERN = SIZES | {
     "pad_token_id": 0, "bos_token_id": 2, "cls_token_id": 2, "sep_token_id": 3, "eos_token_id": 3, "local_attention": 8,
     "global_attn_every_n_layers": 2,
 }  # fmt: skip
+EURO = SIZES | {
+    "num_key_value_heads": 2, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "mask_token_id": 4,
+}  # fmt: skip
 QUERY = "the river bank"
 DOCUMENTS = [
     "a cat sat on the mat.", "money", "", "The river sat, the bank sats on money. " * 9, "unknown words of the cats",
@@ -66,6 +69,8 @@ CASES: list[tuple[str, Callable[[Path, Any], int], dict[str, Any]]] = [
     ("Gte", wordpieces, SIZES | {"type_vocab_size": 2}),
     ("NomicBert", wordpieces, SIZES),
     ("Electra", wordpieces, SIZES | {"embedding_size": 20}),
+    ("EuroBert", byte_pairs, EURO),
+    ("EuroBert", byte_pairs, EURO | {"classifier_pooling": "bos"}),
 ]
 
 
@@ -127,7 +132,9 @@ def test_scores_of_several_labels_are_those_of_the_other_libraries(tmp_path: Pat
 
 
 @pytest.mark.filterwarnings("ignore:Tokenizer does not support real words")
-@pytest.mark.parametrize(("case", "tags"), [(0, 0), (0, 1), (1, 0), (2, 1), (3, 0), (4, 1), (5, 0), (7, 1), (9, 0)])
+@pytest.mark.parametrize(
+    ("case", "tags"), [(0, 0), (0, 1), (1, 0), (2, 1), (3, 0), (4, 1), (5, 0), (7, 1), (9, 0), (12, 1)]
+)
 def test_entities_are_those_of_transformers(tmp_path: Path, case: int, tags: int) -> None:
     folder = saved(tmp_path, case, "Token", TAGS[tags])
     transformers, ours, counts = extra("transformers"), pipeline.load(folder), set()
