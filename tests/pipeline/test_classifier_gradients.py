@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from extras import extra
-from pipeline.test_classifiers_of_any_encoder import CASES, saved
+from pipeline.test_classifiers_of_any_encoder import CASES, DECODERS, saved
 from tokkit import pipeline
 from tokkit.formats.safetensors import read_safetensors
 from tokkit.nn.grad import TextClassifier
@@ -39,7 +39,7 @@ def gradients_of_torch(folder: Path, ids: list[np.ndarray], scratch: Path) -> tu
     return float(loss.detach()), {name: np.array(tensor.float32()) for name, tensor in found.items()}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES | DECODERS)
 def test_gradients_are_those_of_torch(tmp_path: Path, name: str) -> None:
     base = saved(name, tmp_path / "base")
     rows = [(text, "abc"[label]) for text, label in zip(TEXTS * 2, LABELS * 2, strict=True)]

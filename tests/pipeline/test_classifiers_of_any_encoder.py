@@ -33,6 +33,14 @@ CASES: dict[str, tuple[str, Any, dict[str, Any]]] = {
         "use_bidirectional_attention": True, "sliding_window": 9, "sliding_window_pattern": 2}),
     "GPT-2": ("GPT2", byte_pairs, SMALL),
 }  # fmt: skip
+DECODERS: dict[str, tuple[str, Any, dict[str, Any]]] = {
+    "Llama with biases": ("Llama", byte_pairs, GROUPED | {"attention_bias": True, "mlp_bias": True}),
+    "Mistral": ("Mistral", byte_pairs, GROUPED | {"sliding_window": 5}),
+    "Qwen2": ("Qwen2", byte_pairs, GROUPED),
+    "Gemma": ("Gemma", byte_pairs, GROUPED),
+    "Phi-3": ("Phi3", byte_pairs, GROUPED),
+    "a causal Gemma 3": ("Gemma3Text", byte_pairs, GROUPED | {"sliding_window": 4, "sliding_window_pattern": 2}),
+}  # fmt: skip
 TEXTS = ["the cat sat on the mat", "money", "a bank of the river, the money and a cat on the mat of the bank"]
 
 
@@ -40,7 +48,7 @@ def saved(name: str, folder: Path, of: str = "Model") -> Path:
     """A random encoder, its norms and biases random too, saved by transformers with a tokenizer."""
     transformers, torch = extra("transformers"), extra("torch")
     transformers.logging.set_verbosity_error()
-    kind, tokenizer, options = CASES[name]
+    kind, tokenizer, options = (CASES | DECODERS)[name]
     torch.manual_seed(0)
     folder.mkdir()
     config = getattr(transformers, f"{kind}Config")(
