@@ -12,7 +12,7 @@ import pytest
 import model_folders
 from tokkit import pipeline
 from tokkit.errors import CorpusError, FormatError, OptionError, TrainingError
-from tokkit.formats.safetensors import read_safetensors
+from tokkit.formats.safetensors import read_safetensors, write_safetensors
 from tokkit.pipeline import FineTuneOptions, TrainingProgress, training_checkpoints
 from tokkit.pipeline.finetuning_data import Batches, read_labelled, read_rows
 
@@ -236,3 +236,19 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, base: Path, mo
         pipeline.train_pairs(PAIRS, tmp_path / "m", model=base, options=SMALL, save_every=1)
     kept = read_safetensors(tmp_path / "m" / training_checkpoints.NAME)
     assert json.loads(kept.metadata["counts"])["number"] == 2
+
+
+def test_a_checkpoint_with_weights_in_another_order_is_refused(tmp_path: Path, base: Path) -> None:
+    """Arrays of all weights have no names: those of a version with another order would be mixed up."""
+
+    def end(now: TrainingProgress) -> None:
+        if now.step == 3:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        pipeline.train_pairs(PAIRS, tmp_path / "m", model=base, options=SMALL, save_every=1, progress=end)
+    path = tmp_path / "m" / training_checkpoints.NAME
+    kept = read_safetensors(path)
+    write_safetensors(path, {n: np.array(t.data) for n, t in kept.items()}, {**kept.metadata, "order": "another"})
+    with pytest.raises(FormatError, match="another version of tokkit wrote it, with weights in another order"):
+        pipeline.train_pairs(PAIRS, tmp_path / "m", model=base, options=SMALL, resume=True)

@@ -5,6 +5,7 @@ A file is written under a temporary name and then renamed: if the disk is full, 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -50,7 +51,10 @@ def save(folder: Path, training: Training, made_with: Mapping[str, Any]) -> None
     if training.average is not None:
         tensors["average"] = training.average.data
         counts["averaged"] = training.average.steps
-    about = {"format": FORMAT, "counts": json.dumps(counts), "made_with": json.dumps(made_with)}
+    about = {
+        "format": FORMAT, "counts": json.dumps(counts), "made_with": json.dumps(made_with),
+        "order": _order(training.parameters),
+    }  # fmt: skip
     write_safetensors(folder / NAME, tensors, about)
 
 
@@ -77,6 +81,10 @@ def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> No
     data = training.parameters.data
     if "weights" not in arrays or arrays["weights"].shape != data.shape:
         raise FormatError(f"{where}: some weights are missing, or their number is not {len(data)}")
+    if tensors.metadata.get("order") != _order(training.parameters):  # arrays hold all weights, without names
+        raise FormatError(
+            f"{where}: another version of tokkit wrote it, with weights in another order; leave resume out"
+        )
     data[:] = arrays["weights"]
     training.optimizer.load_state(arrays, steps=counts["steps"])
     training.optimizer.skipped = counts["skipped"]
@@ -85,6 +93,11 @@ def resume(folder: Path, training: Training, made_with: Mapping[str, Any]) -> No
         training.average.steps = counts["averaged"]
     for name in ("number", "first_loss", "loss", "seconds", "tokens"):
         setattr(training, name, counts[name])
+
+
+def _order(parameters: Parameters) -> str:
+    """Return a hash of the names of the trained weights, in their order."""
+    return hashlib.blake2b(json.dumps(list(parameters.grads)).encode(), digest_size=16).hexdigest()
 
 
 def _different(one: object, other: object) -> tuple[str, str]:
