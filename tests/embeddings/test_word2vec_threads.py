@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tokkit._core.embed import Word2VecTraining
+from reference.word2vec_samples import negative_samples
+from tokkit._core.embed import Negatives, Word2VecTraining
 from tokkit._core.text import isas
 from tokkit.embeddings.huffman import huffman_paths
 from tokkit.embeddings.vocabulary import Vocabulary
@@ -79,3 +80,56 @@ def test_what_threads_have_changed_is_in_the_matrix_at_the_end(options: dict[str
     cosine = (one * several).sum() / np.linalg.norm(one) / np.linalg.norm(several)
     assert cosine > 0.8
     assert np.linalg.norm(several) == pytest.approx(np.linalg.norm(one), rel=0.4)
+
+
+def cumulated(vocabulary: Vocabulary) -> np.ndarray:
+    weights = np.cumsum(vocabulary.counts.astype(float) ** 0.75)
+    return np.round(weights / weights[-1] * 2**31).astype(np.uint32)
+
+
+def samples(data: tuple[Any, Any, Vocabulary], threads: int, falling: bool = True) -> np.ndarray:
+    """How often each word was a negative sample, less how often it was a target, as training has it.
+
+    Vectors are equal, and the rate is small: each step changes the row of a target by half of it.
+    """
+    ids, ends, vocabulary = data
+    n, d, rate = len(vocabulary), 16, 1e-7
+    vectors, out = np.ones((n, d), np.float32), np.zeros((n, d), np.float32)
+    negatives = vocabulary.negatives()
+    if not falling:
+        swapped = np.diff(cumulated(vocabulary).astype(np.int64), prepend=0)
+        swapped[[2, 3]] = swapped[[3, 2]]
+        negatives = Negatives(np.cumsum(swapped).astype(np.uint32), np.zeros(1 << 12, np.uint32))
+    assert negatives.falling == falling
+    training = Word2VecTraining(
+        ids, ends, vectors, out=out, negatives=negatives, negative=5, window=3, skip_gram=True, copy_from=0
+    )
+    training.run(0, len(ends), epoch=0, alpha=rate, threads=threads)
+    found: np.ndarray = out.mean(axis=1) / (-rate / 2)
+    return found
+
+
+COPIED, GROUP = 1024, 64
+
+
+def test_threads_draw_the_negative_samples_of_the_twin_but_for_their_place_in_a_group() -> None:
+    ids, _, vocabulary = data = corpus(30_000, WORDS, 5)
+    sentences = ids.reshape(-1, SENTENCE).tolist()
+    expected = negative_samples(
+        sentences, cumulated(vocabulary), WORDS, negative=5, window=3, seed=1, epoch=0
+    )  # fmt: skip
+    np.testing.assert_allclose(samples(data, 1), expected, rtol=0.01, atol=0.01)
+    for threads in (2, 3):
+        found = samples(data, threads)
+        # Threads that add to a row at the same time may lose a step, and a sample that is the target itself is none.
+        assert np.abs(found - expected)[:COPIED].sum() < 0.01 * np.abs(expected)[:COPIED].sum()
+        assert np.abs(found - expected)[COPIED:].max() > 5
+        groups = (found - expected)[COPIED:].reshape(-1, GROUP).sum(axis=1)
+        size = np.abs(expected[COPIED:]).reshape(-1, GROUP).sum(axis=1)
+        assert np.abs(groups).sum() < 0.01 * size.sum()
+
+
+def test_words_whose_counts_rise_are_drawn_as_they_are_by_several_threads() -> None:
+    data = corpus(20_000, WORDS, 6)
+    one, two = (samples(data, threads, falling=False) for threads in (1, 2))
+    assert np.abs(two - one).sum() < 0.01 * np.abs(one).sum()

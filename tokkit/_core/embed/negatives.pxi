@@ -20,9 +20,11 @@ cdef class Negatives:
     cdef const uint32_t[::1] cumulated
     cdef uint32_t[::1] guide
     cdef tk_negatives table
+    cdef readonly bint falling  # no word has a greater weight than the one before
 
     def __cinit__(self, const uint32_t[::1] cumulated, uint32_t[::1] guide):
         cdef size_t i, bucket = 0, n = cumulated.shape[0], buckets = guide.shape[0]
+        cdef uint32_t weight, before = <uint32_t> 1 << TK_NEGATIVE_BITS
         cdef int shift = TK_NEGATIVE_BITS
         if not n or cumulated[n - 1] != <uint32_t> 1 << TK_NEGATIVE_BITS:
             raise ValueError(
@@ -32,9 +34,13 @@ cdef class Negatives:
             raise ValueError(f"guide has {buckets} entries; their number must be a power of two, at most 2**31")
         while <size_t> 1 << (TK_NEGATIVE_BITS - shift) < buckets:
             shift -= 1
+        self.falling = True
         for i in range(n):
             if i and cumulated[i] < cumulated[i - 1]:
                 raise ValueError(f"cumulated falls from {cumulated[i - 1]} to {cumulated[i]}; it must not decrease")
+            weight = cumulated[i] - cumulated[i - 1] if i else cumulated[0]
+            self.falling = self.falling and weight <= before + 1  # 1: weights are rounded
+            before = weight
             while bucket < buckets and bucket << shift < cumulated[i]:
                 guide[bucket] = i
                 bucket += 1

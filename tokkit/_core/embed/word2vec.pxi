@@ -14,9 +14,10 @@ cdef extern from "embed/word2vec.h" nogil:
         float *in_ "in"
         float *out
         float *nodes
-        size_t n_out
-        size_t n_nodes
+        size_t n
         size_t d
+        int copies
+        int parts
         const uint32_t *keep
         tk_negatives negatives
         size_t negative
@@ -101,7 +102,7 @@ cdef class Word2VecTraining:
         if batched and (not skip_gram or nodes is not None):
             raise ValueError("batched is True; it needs skip_gram, and negative sampling only (nodes None)")
         w.ids, w.ends = &ids[0] if ids.shape[0] else NULL, &ends[0] if ends.shape[0] else NULL
-        w.in_, w.d = &vectors[0, 0], d
+        w.in_, w.n, w.d, w.copies = &vectors[0, 0], n, d, copies
         for i in range(ids.shape[0]):
             if ids[i] >= <size_t> n:
                 raise ValueError(f"ids[{i}] is {ids[i]}; it must be below the number of vectors, {n}")
@@ -118,11 +119,11 @@ cdef class Word2VecTraining:
             if negatives is None or negatives.cumulated.shape[0] > n:
                 raise ValueError(f"negatives are None or have too many words; out needs them, with at most {n} words")
             w.out, w.negatives, w.negative = &out[0, 0], negatives.table, negative
-            w.n_out = n if copies else 0
+            w.parts = copies and negatives.falling and negatives.cumulated.shape[0] == n
         if nodes is not None:
-            if paths is None or nodes.shape[1] != d:
+            if paths is None or nodes.shape[0] != n - 1 or nodes.shape[1] != d:
                 raise ValueError(
-                    f"nodes has {nodes.shape[1]} columns; it must have {d}, as vectors, and paths be given"
+                    f"nodes has shape ({nodes.shape[0]}, {nodes.shape[1]}); it must be {(n - 1, d)}, and paths be given"
                 )
             path_ends, path_nodes, path_turns = paths
             if path_ends.shape[0] != n or path_nodes.shape[0] != path_turns.shape[0] or not path_nodes.shape[0]:
@@ -142,7 +143,6 @@ cdef class Word2VecTraining:
                         f"a path has node {path_nodes[i]}; it must be below the rows of nodes, {nodes.shape[0]}"
                     )
             w.nodes, w.path_ends = &nodes[0, 0], &path_ends[0]
-            w.n_nodes = nodes.shape[0] if copies else 0
             w.path_nodes, w.path_turns = &path_nodes[0], &path_turns[0]
         if keep is not None:
             if keep.shape[0] != n:

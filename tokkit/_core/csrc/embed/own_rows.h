@@ -1,4 +1,4 @@
-/* Private copies of the most frequently changed rows of a matrix, one per thread.
+/* Private copies of the most frequently changed rows of a matrix, for all threads but one.
 
    Rows that all cores write at each step move between their caches, which takes longer than the computation. A thread
    changes its own copies of such rows, and adds the changes to the matrix after some steps. */
@@ -7,55 +7,49 @@
 #include "base.h"
 
 typedef struct {
-    float *of[2];    /* the matrix of all threads, (rows, d), and the copies, (n, d) */
-    size_t first[2]; /* the row of the matrix that comes first in each */
-    size_t n, d;     /* n is 0 if nothing is copied */
-    uint32_t most;   /* changes of a copy before they are added to the matrix */
-    float *before;   /* (n, d): the copies as they were when they and the matrix agreed */
-    uint8_t *changes; /* (n + 1): of each copy since then; the last is for all rows that are not copied */
+    float *matrix;   /* of all threads, (rows, d) */
+    size_t first, n; /* rows first … first + n - 1 are copied; n may be 0 */
+    size_t d;
+    float *own;       /* the copies, (n, d) */
+    float *before;    /* (n, d): the copies as they were when they and the matrix agreed */
+    uintptr_t bytes;  /* of the copies */
+    uintptr_t to_own; /* from the address of a row of the matrix to that of its copy */
     float *memory;
 } tk_own_rows;
 
-/* Copy rows first … first + n - 1 for one of several threads: TK_OK or TK_NO_MEMORY. n may be 0. */
-int tk_own_rows_make(tk_own_rows *o, float *matrix, size_t d, size_t first, size_t n, int threads);
+/* Copy rows first … first + n - 1 of a matrix: TK_OK or TK_NO_MEMORY. */
+int tk_own_rows_make(tk_own_rows *o, float *matrix, size_t d, size_t first, size_t n);
 /* Add all changes to the matrix. */
 void tk_own_rows_end(tk_own_rows *o);
 void tk_own_rows_free(tk_own_rows *o);
 
-/* 1 or 0. Nobody can foresee it, so a branch would cost more than the copies save. */
-TK_INLINE size_t tk_row_is_own(const tk_own_rows *o, uint32_t row) {
-    return tk_unforeseen((size_t)row - o->first[1] < o->n);
-}
-
+/* The copy of a row, or the row itself. */
 TK_INLINE float *tk_row(const tk_own_rows *o, uint32_t row) {
-    size_t own = tk_row_is_own(o, row);
-    return o->of[own] + (row - o->first[own]) * o->d;
+    float *shared = o->matrix + row * o->d;
+    if (!o->n) return shared; /* the processor foresees that, but nobody can foresee which rows are copied */
+    uintptr_t is_own = tk_unforeseen((size_t)row - o->first < o->n);
+    return (float *)((uintptr_t)shared + (o->to_own & (0 - is_own)));
 }
 
-/* Copy `at` and the matrix agree after this, except for what other threads change meanwhile. */
-TK_INLINE void tk_own_row_add(tk_own_rows *o, size_t at) {
-    float *restrict shared = o->of[0] + (o->first[1] + at) * o->d, *restrict row = o->of[1] + at * o->d;
-    float *restrict before = o->before + at * o->d;
-    for (size_t i = 0; i < o->d; i++) before[i] = row[i] = shared[i] += row[i] - before[i];
-    o->changes[at] = 0;
-}
-
-/* Copy `at`, or n for none, has changed. The row of the matrix is asked for one change before it is needed. */
-TK_INLINE void tk_own_row_changed(tk_own_rows *o, size_t at) {
+/* Ask for what tk_own_row_add reads besides the copy. */
+TK_INLINE void tk_own_row_prefetch(const tk_own_rows *o, const float *row) {
     enum { LINE_FLOATS = 16 };
-    uint32_t changes = ++o->changes[at];
-    if (TK_LIKELY(changes + 1 < o->most)) return;
-    if (at == o->n) {
-        o->changes[at] = 0;
-    } else if (changes < o->most) {
-        const float *shared = o->of[0] + (o->first[1] + at) * o->d;
-        for (size_t i = 0; i < o->d; i += LINE_FLOATS) TK_PREFETCH_WRITE(shared + i);
-    } else {
-        tk_own_row_add(o, at);
+    uintptr_t at = (uintptr_t)row - (uintptr_t)o->own;
+    if (at >= o->bytes) return;
+    const float *shared = (const float *)((uintptr_t)row - o->to_own);
+    const float *before = (const float *)((uintptr_t)o->before + at);
+    for (size_t i = 0; i < o->d; i += LINE_FLOATS) {
+        TK_PREFETCH_WRITE(shared + i);
+        TK_PREFETCH_WRITE(before + i);
     }
 }
-TK_INLINE void tk_row_changed(tk_own_rows *o, uint32_t row) {
-    size_t at[2] = {o->n, (size_t)row - o->first[1]};
-    tk_own_row_changed(o, at[tk_row_is_own(o, row)]);
+
+/* If `row` is a copy, it and the matrix agree after this, except for what other threads change meanwhile. */
+TK_INLINE void tk_own_row_add(const tk_own_rows *o, float *row) {
+    uintptr_t at = (uintptr_t)row - (uintptr_t)o->own;
+    if (at >= o->bytes) return;
+    float *restrict own = row, *restrict shared = (float *)((uintptr_t)row - o->to_own);
+    float *restrict before = (float *)((uintptr_t)o->before + at);
+    for (size_t i = 0; i < o->d; i++) before[i] = own[i] = shared[i] += own[i] - before[i];
 }
 #endif

@@ -7,39 +7,63 @@
 /* Ids of a thread's turn, about: 3 ms of work, so that threads end a part at nearly the same time. */
 enum { TURN_IDS = 1 << 11, PAD = 64 };
 
-/* Frequent words, and nodes of the tree from the root on, that each of several threads copies. Fewer keep cores
-   waiting, more do not fit into their caches: bench_word2vec. */
-enum { OWN_ROWS = 1024 };
+/* Frequent words, and nodes of the tree from the root on, that threads copy: fewer keep cores waiting, more do not fit
+   into their caches. And steps of all threads together before a thread adds what its step has changed: so many, each of
+   which does not see the others, do not overshoot at usual learning rates (0.025). By bench_word2vec. */
+enum { COPIED_WORDS = 1024, COPIED_NODES = 1024, UNSEEN = 128, UNSEEN_LEAST = 4 };
+
+/* The words of a group that are drawn at a time differ between threads: negative samples are moved within their group,
+   which means 2 % more or less for the words after the copied ones, and less and less for others. A thread draws all
+   words of a group in turns. Parts are many rows, because processors also fetch rows that follow. */
+enum { GROUP = 64, MOST_PARTS = 8 };
 
 typedef struct {
     const tk_word2vec *w;
     const tk_word2vec_part *part;
     tk_do_word2vec *run;
     tk_word2vec_scratch *scratch;
-    size_t each, next;
+    size_t each, turns, parts;
+    uint8_t apart[TK_APART];
+    size_t next;
 } train_job;
 
 static void work(void *job, int worker) {
     train_job *j = job;
     const tk_word2vec_part *part = j->part;
     tk_word2vec_scratch *s = &j->scratch[worker];
-    for (size_t from; (from = part->from + tk_team_next(&j->next) * j->each) < part->to;)
+    for (size_t turn; (turn = tk_team_next(&j->next)) < j->turns;) {
+        size_t from = part->from + turn * j->each;
+        s->part = (uint32_t)(((size_t)worker + turn * j->parts / j->turns) % j->parts * (GROUP / j->parts));
         j->run(j->w, part, from, part->to - from < j->each ? part->to : from + j->each, s);
+    }
     tk_own_rows_end(&s->out);
     tk_own_rows_end(&s->nodes);
 }
 
-static int get_scratch(tk_word2vec_scratch *s, const tk_word2vec *w, size_t longest, int threads) {
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static int get_scratch(tk_word2vec_scratch *s, const tk_word2vec *w, size_t longest) {
     s->words = tk_alloc(longest + 1, sizeof *s->words);
     s->targets = tk_alloc((TK_WORD2VEC_AHEAD + 1) * (w->negative + 1), sizeof *s->targets);
     s->rows = tk_alloc(longest + 1, sizeof *s->rows);
     s->hidden = tk_calloc(w->d + PAD, sizeof *s->hidden);
     s->step = tk_calloc(w->d + PAD, sizeof *s->step);
-    if (!s->words || !s->targets || !s->rows || !s->hidden || !s->step) return TK_NO_MEMORY;
-    size_t words = w->n_out < OWN_ROWS ? w->n_out : OWN_ROWS;
-    size_t top = w->n_nodes < OWN_ROWS ? w->n_nodes : OWN_ROWS; /* the root is the last node */
-    int status = tk_own_rows_make(&s->out, w->out, w->d, 0, words, threads);
-    return status ? status : tk_own_rows_make(&s->nodes, w->nodes, w->d, w->n_nodes - top, top, threads);
+    return s->words && s->targets && s->rows && s->hidden && s->step ? TK_OK : TK_NO_MEMORY;
+}
+
+/* The first thread changes the matrices themselves. */
+static int get_copies(tk_word2vec_scratch *s, const tk_word2vec *w, int worker, int threads, size_t parts) {
+    int copies = w->copies && worker;
+    size_t words = copies && w->out ? least(COPIED_WORDS, w->n) : 0;
+    size_t nodes = copies && w->nodes ? least(COPIED_NODES, w->n - 1) : 0; /* the root is the last one */
+    size_t unseen = UNSEEN / (size_t)threads;
+    s->add_after = unseen < UNSEEN_LEAST ? UNSEEN_LEAST : unseen;
+    s->left = copies ? s->add_after : SIZE_MAX;
+    s->several = threads > 1;
+    s->drawn_by_all = COPIED_WORDS;
+    s->part_mask = (uint32_t)((parts - 1) * (GROUP / parts));
+    int status = tk_own_rows_make(&s->out, w->out, w->d, 0, words);
+    return status ? status : tk_own_rows_make(&s->nodes, w->nodes, w->d, w->n - 1 - nodes, nodes);
 }
 
 int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads) {
@@ -54,10 +78,15 @@ int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int t
     size_t turns = (n + job.each - 1) / job.each;
     if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
     if ((size_t)threads > turns) threads = (int)turns;
+    job.turns = turns;
+    for (job.parts = 1; w->parts && job.parts < (size_t)threads && job.parts < MOST_PARTS;) job.parts *= 2;
     int status = TK_OK;
     job.scratch = tk_calloc((size_t)threads, sizeof *job.scratch);
     if (!job.scratch) return TK_NO_MEMORY;
-    for (int t = 0; t < threads && !status; t++) status = get_scratch(&job.scratch[t], w, longest, threads);
+    for (int t = 0; t < threads && !status; t++) {
+        status = get_scratch(&job.scratch[t], w, longest);
+        if (!status) status = get_copies(&job.scratch[t], w, t, threads, job.parts);
+    }
     if (!status) tk_team_run(work, &job, threads);
     for (int t = 0; t < threads; t++) {
         tk_word2vec_scratch *s = &job.scratch[t];

@@ -7,11 +7,12 @@
 typedef struct {
     const uint32_t *ids; /* sentence s is ids[ends[s - 1]] … ids[ends[s] - 1] */
     const int64_t *ends;
-    float *in;          /* (words, d) */
-    float *out;         /* (words, d) for negative sampling, or NULL */
-    float *nodes;       /* (words - 1, d) for hierarchical softmax, or NULL */
-    size_t n_out, n_nodes; /* rows of which several threads may copy some; 0: none */
-    size_t d;
+    float *in;    /* (words, d) */
+    float *out;   /* (words, d) for negative sampling, or NULL */
+    float *nodes; /* (words - 1, d) for hierarchical softmax, or NULL */
+    size_t n, d;  /* words, dimensions */
+    int copies;   /* several threads copy rows that change often */
+    int parts;    /* several threads draw negative samples from different words; counts do not rise from word to word */
     const uint32_t *keep; /* an occurrence is kept if keep[id] is not below 32 random bits; NULL: all are */
     tk_negatives negatives;
     size_t negative; /* samples of each pair, or of each word of CBOW */
@@ -41,11 +42,15 @@ typedef struct {
 
 /* What a thread needs; see word2vec.c. */
 typedef struct {
-    uint32_t *words;   /* of a sentence, after sampling */
-    uint32_t *targets; /* TK_WORD2VEC_AHEAD + 1 times 1 + negative */
+    uint32_t *words;      /* of a sentence, after sampling */
+    float **targets;      /* rows: TK_WORD2VEC_AHEAD + 1 times 1 + negative */
     float **rows;         /* of a context */
     float *hidden, *step; /* d: the mean of a context, and how the input changes */
-    tk_own_rows out, nodes; /* with copies of frequent words, and of the top of the tree */
+    tk_own_rows out, nodes;   /* with copies of frequent words, and of the top of the tree */
+    int several;              /* threads: one alone has no need of what follows */
+    size_t add_after, left;   /* steps from one that adds what has changed in its copies to the next; and until that */
+    uint32_t drawn_by_all;    /* negative samples below this are as drawn; of the numbers of others … */
+    uint32_t part, part_mask; /* … these bits become `part` */
     uint64_t n_words;
     double loss;
     uint8_t apart[TK_APART];
@@ -59,7 +64,7 @@ typedef void tk_do_word2vec(const tk_word2vec *w, const tk_word2vec_part *part, 
                             tk_word2vec_scratch *scratch);
 
 /* Train with several threads, which change the same vectors without locks, but for the rows that they copy
-   (own_rows.h): TK_OK or TK_NO_MEMORY. With one thread the result depends on nothing but the arguments, and not on how
-   an epoch is cut into parts. */
+   (own_rows.h), and draw negative samples from different parts of the words: TK_OK or TK_NO_MEMORY. With one thread the
+   result depends on nothing but the arguments, and not on how an epoch is cut into parts. */
 int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads);
 #endif

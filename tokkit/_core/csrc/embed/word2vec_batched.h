@@ -70,8 +70,6 @@ TK_INLINE void batch_step_of(const int n, word2vec_run *run, float *const *in, s
 }
 
 static void learn_window(word2vec_run *run, const word2vec_step *step) {
-    const tk_word2vec *w = run->w;
-    uint32_t *targets = step->targets;
     float *in[INPUTS];
     logistic_group g;
     for (size_t from = 0; from < step->n_targets;) {
@@ -79,7 +77,7 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
         size_t n = 0;
         memcpy(g.signs, from ? later_signs : first_signs, sizeof g.signs);
         for (; from < step->n_targets && n < TARGETS; from++) {
-            float *row = out_row(run, targets[from]);
+            float *row = step->targets[from];
             size_t t = 0;
             while (t < n && g.rows[t] != row) t++;
             g.rows[t] = row;
@@ -89,7 +87,7 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
         for (size_t j = step->from; j < step->to;) {
             size_t inputs = 0;
             for (; j < step->to && inputs < INPUTS; j++)
-                if (j != step->centre) in[inputs++] = w->in + run->s->words[j] * w->d;
+                if (j != step->centre) in[inputs++] = run->w->in + run->s->words[j] * run->w->d;
             switch (n) {
             case 1: batch_step_of(1, run, in, inputs, &g, times, step->alpha); break;
             case 2: batch_step_of(2, run, in, inputs, &g, times, step->alpha); break;
@@ -102,6 +100,5 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
             }
         }
     }
-    targets_changed(run, step);
 }
 #endif

@@ -7,9 +7,10 @@
 /* What is learnt at a time: the word at `centre` from one word of its window (skip-gram), or from all of them. */
 typedef struct {
     size_t centre, from, to; /* places in the sentence */
-    uint32_t *targets;       /* the word at `centre` and the negative samples */
+    float **targets;         /* rows of the word at `centre` and of the negative samples */
     size_t n_targets;
     int distinct; /* no target twice */
+    int add;      /* afterwards, what has changed in copies of its rows is added to the matrices */
     float alpha;
 } word2vec_step;
 
@@ -27,31 +28,30 @@ TK_INLINE void prefetch_row(const float *row, size_t d) {
 static const float first_signs[LOGISTIC_LANES] = {1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 static const float later_signs[LOGISTIC_LANES] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* With one thread nothing is copied, which the processor foresees. */
-TK_INLINE float *out_row(const word2vec_run *run, uint32_t word) {
-    return run->s->out.n ? tk_row(&run->s->out, word) : run->w->out + word * run->w->d;
-}
-
-/* The row of the word itself has been asked for before. */
-TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step) {
+/* With several threads a negative sample is a word of about the same count that others do not change at this time. The
+   row of the word itself has been asked for before. */
+TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step, const int several) {
     const tk_word2vec *w = run->w;
-    uint32_t word = run->s->words[step->centre], *targets = step->targets;
+    const tk_word2vec_scratch *s = run->s;
+    const tk_own_rows out = several ? s->out : (tk_own_rows){.matrix = w->out, .d = w->d};
+    const uint32_t mask = s->part_mask, part = s->part;
+    float **targets = step->targets, *word = tk_row(&out, s->words[step->centre]);
     size_t n = 1;
     step->distinct = 1;
     targets[0] = word;
     for (size_t k = 0; k < w->negative; k++) {
-        uint32_t other = tk_negative(&w->negatives, &run->random);
+        uint32_t drawn = tk_negative(&w->negatives, &run->random);
+        if (several && mask) {
+            uint32_t moved = (drawn & ~mask) | part;
+            drawn = drawn < s->drawn_by_all || moved >= w->n ? drawn : moved;
+        }
+        float *other = tk_row(&out, drawn);
         if (TK_UNLIKELY(other == word)) continue;
         for (size_t i = 1; i < n; i++) step->distinct &= targets[i] != other;
         targets[n++] = other;
-        prefetch_row(out_row(run, other), w->d);
+        prefetch_row(other, w->d);
     }
     step->n_targets = n;
-}
-
-TK_INLINE void targets_changed(word2vec_run *run, const word2vec_step *now) {
-    if (!run->s->out.n) return;
-    for (size_t t = 0; t < now->n_targets; t++) tk_row_changed(&run->s->out, now->targets[t]);
 }
 
 /* Learn a word's targets from x, and add to x what it changes by; `step` is another array of d, which is added to
@@ -66,11 +66,10 @@ TK_INLINE void learn_targets(word2vec_run *run, const word2vec_step *now, float 
     for (size_t from = 0; from < now->n_targets; from += each) {
         size_t n = now->n_targets - from < each ? now->n_targets - from : each;
         memcpy(g.signs, from ? later_signs : first_signs, sizeof g.signs);
-        for (size_t t = 0; t < n; t++) g.rows[t] = out_row(run, now->targets[from + t]);
+        for (size_t t = 0; t < n; t++) g.rows[t] = now->targets[from + t];
         logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
     if (apart) add_to(x, to, w->d);
-    targets_changed(run, now);
 }
 
 /* The same for the turns of a word's path. */
@@ -80,21 +79,18 @@ TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *now, float *x,
     size_t begin = word ? (size_t)w->path_ends[word - 1] : 0, end = (size_t)w->path_ends[word];
     int apart = !step && end - begin > LOGISTIC_ROWS;
     float *to = step ? step : apart ? run->s->step : x;
-    tk_own_rows *nodes = &run->s->nodes;
+    const tk_own_rows nodes = run->s->nodes;
     logistic_group g = {.signs = {0}};
     if (apart) memset(to, 0, w->d * sizeof *to);
     for (size_t from = begin; from < end; from += LOGISTIC_ROWS) {
         size_t n = end - from < LOGISTIC_ROWS ? end - from : LOGISTIC_ROWS;
         for (size_t t = 0; t < n; t++) {
-            g.rows[t] = tk_row(nodes, w->path_nodes[from + t]);
+            g.rows[t] = tk_row(&nodes, w->path_nodes[from + t]);
             g.signs[t] = 1.0f - 2.0f * (float)w->path_turns[from + t];
         }
         logistic_step(n, x, &g, w->d, now->alpha, to, run->loss);
     }
     if (apart) add_to(x, to, w->d);
-    /* From the root down nodes have falling numbers: copies come first. */
-    for (size_t k = begin; k < end && w->path_nodes[k] - nodes->first[1] < nodes->n; k++)
-        tk_own_row_changed(nodes, w->path_nodes[k] - nodes->first[1]);
 }
 
 static void learn_pair(word2vec_run *run, const word2vec_step *step) {
@@ -127,11 +123,30 @@ static void learn_cbow(word2vec_run *run, const word2vec_step *step) {
 
 #include "embed/word2vec_batched.h"
 
+/* Add what has changed in the copies of a step's rows to the matrices; or, before the step, ask for these. */
+TK_INLINE void each_copy(const word2vec_run *run, const word2vec_step *step, const int add) {
+    const tk_word2vec *w = run->w;
+    const tk_word2vec_scratch *s = run->s;
+    uint32_t word = s->words[step->centre];
+    for (size_t t = 0; w->out && t < step->n_targets; t++)
+        add ? tk_own_row_add(&s->out, step->targets[t]) : tk_own_row_prefetch(&s->out, step->targets[t]);
+    for (int64_t k = w->nodes && word ? w->path_ends[word - 1] : 0; w->nodes && k < w->path_ends[word]; k++) {
+        float *node = tk_row(&s->nodes, w->path_nodes[k]);
+        add ? tk_own_row_add(&s->nodes, node) : tk_own_row_prefetch(&s->nodes, node);
+    }
+}
+static TK_NOINLINE void add_copies(const word2vec_run *run, const word2vec_step *step) { each_copy(run, step, 1); }
+static TK_NOINLINE void plan_to_add(word2vec_run *run, word2vec_step *step) {
+    run->s->left = run->s->add_after;
+    step->add = 1;
+    each_copy(run, step, 0);
+}
+
 /* Rows of a word that comes into windows next, and is learnt itself soon. */
 TK_INLINE void prefetch_word(const word2vec_run *run, uint32_t word) {
     const tk_word2vec *w = run->w;
     prefetch_row(w->in + word * w->d, w->d);
-    if (w->out) prefetch_row(out_row(run, word), w->d);
+    if (w->out) prefetch_row(tk_row(&run->s->out, word), w->d);
     if (w->nodes)
         for (int64_t k = word ? w->path_ends[word - 1] : 0; k < w->path_ends[word]; k++)
             prefetch_row(tk_row(&run->s->nodes, w->path_nodes[k]), w->d);
@@ -140,7 +155,13 @@ TK_INLINE void prefetch_word(const word2vec_run *run, uint32_t word) {
 /* The steps of a sentence; each is drawn, and its rows asked for, TK_WORD2VEC_AHEAD steps before it is learnt. */
 typedef void learn_step(word2vec_run *run, const word2vec_step *step);
 
-TK_INLINE void learn_sentence(word2vec_run *run, size_t n, float alpha, learn_step *learn, const int pairs) {
+TK_INLINE void learn_and_add(word2vec_run *run, const word2vec_step *step, learn_step *learn, const int several) {
+    learn(run, step);
+    if (several && TK_UNLIKELY(step->add)) add_copies(run, step);
+}
+
+TK_INLINE void learn_sentence(word2vec_run *run, size_t n, float alpha, learn_step *learn, const int pairs,
+                              const int several) {
     const tk_word2vec *w = run->w;
     const uint32_t *words = run->s->words;
     enum { STEPS = TK_WORD2VEC_AHEAD + 1 };
@@ -159,17 +180,19 @@ TK_INLINE void learn_sentence(word2vec_run *run, size_t n, float alpha, learn_st
             step->centre = i;
             step->from = pairs ? j : from;
             step->to = pairs ? j + 1 : to;
-            if (w->out) draw_targets(run, step);
-            if (drawn > TK_WORD2VEC_AHEAD) learn(run, &steps[drawn % STEPS]);
+            if (w->out) draw_targets(run, step, several);
+            step->add = 0;
+            if (several && TK_UNLIKELY(!--run->s->left)) plan_to_add(run, step);
+            if (drawn > TK_WORD2VEC_AHEAD) learn_and_add(run, &steps[drawn % STEPS], learn, several);
             if (!pairs) break;
         }
     }
     for (size_t k = drawn > TK_WORD2VEC_AHEAD ? drawn - TK_WORD2VEC_AHEAD : 0; k < drawn; k++)
-        learn(run, &steps[k % STEPS]);
+        learn_and_add(run, &steps[k % STEPS], learn, several);
 }
 
-static void word2vec(const tk_word2vec *w, const tk_word2vec_part *part, size_t from, size_t to,
-                     tk_word2vec_scratch *scratch) {
+TK_INLINE void learn_part(const tk_word2vec *w, const tk_word2vec_part *part, size_t from, size_t to,
+                          tk_word2vec_scratch *scratch, const int several) {
     word2vec_run run = {.w = w, .s = scratch, .loss = w->losses ? &scratch->loss : NULL};
     for (size_t s = from; s < to; s++) {
         size_t begin = s ? (size_t)w->ends[s - 1] : 0, end = (size_t)w->ends[s], n = 0;
@@ -183,11 +206,19 @@ static void word2vec(const tk_word2vec *w, const tk_word2vec_part *part, size_t 
         if (n < 2) continue;
         if (alpha < part->min_alpha) alpha = part->min_alpha;
         if (w->batched)
-            learn_sentence(&run, n, (float)alpha, learn_window, 0);
+            learn_sentence(&run, n, (float)alpha, learn_window, 0, several);
         else if (w->skip_gram)
-            learn_sentence(&run, n, (float)alpha, learn_pair, 1);
+            learn_sentence(&run, n, (float)alpha, learn_pair, 1, several);
         else
-            learn_sentence(&run, n, (float)alpha, learn_cbow, 0);
+            learn_sentence(&run, n, (float)alpha, learn_cbow, 0, several);
     }
+}
+
+static void word2vec(const tk_word2vec *w, const tk_word2vec_part *part, size_t from, size_t to,
+                     tk_word2vec_scratch *scratch) {
+    if (scratch->several)
+        learn_part(w, part, from, to, scratch, 1);
+    else
+        learn_part(w, part, from, to, scratch, 0);
 }
 #endif
