@@ -1,4 +1,4 @@
-/* Private copies of the most frequently changed rows of a matrix, for all threads but one.
+/* Private copies of the most frequently changed rows of a matrix, for one thread of several.
 
    Rows that all cores write at each step move between their caches, which takes longer than the computation. A thread
    changes its own copies of such rows, and adds the changes to the matrix after some steps. */

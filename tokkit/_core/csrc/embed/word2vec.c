@@ -51,14 +51,14 @@ static int get_scratch(tk_word2vec_scratch *s, const tk_word2vec *w, size_t long
     return s->words && s->targets && s->rows && s->hidden && s->step ? TK_OK : TK_NO_MEMORY;
 }
 
-/* The first thread changes the matrices themselves. */
+/* The first thread changes the matrix of targets itself, but also copies the nodes, which are in all paths. */
 static int get_copies(tk_word2vec_scratch *s, const tk_word2vec *w, int worker, int threads, size_t parts) {
-    int copies = w->copies && worker;
+    int several = w->copies && threads > 1, copies = several && worker;
     size_t words = copies && w->out ? least(COPIED_WORDS, w->n) : 0;
-    size_t nodes = copies && w->nodes ? least(COPIED_NODES, w->n - 1) : 0; /* the root is the last one */
+    size_t nodes = several && w->nodes ? least(COPIED_NODES, w->n - 1) : 0; /* the root is the last one */
     size_t unseen = UNSEEN / (size_t)threads;
     s->add_after = unseen < UNSEEN_LEAST ? UNSEEN_LEAST : unseen;
-    s->left = copies ? s->add_after : SIZE_MAX;
+    s->left = words || nodes ? s->add_after : SIZE_MAX;
     s->several = threads > 1;
     s->drawn_by_all = COPIED_WORDS;
     s->part_mask = (uint32_t)((parts - 1) * (GROUP / parts));
