@@ -58,9 +58,12 @@ def trained(
 @pytest.mark.parametrize("options", KINDS)
 def test_several_threads_learn_about_what_one_does(isa: str, options: dict[str, Any]) -> None:
     data = corpus(50_000, WORDS, 0)
-    one, two, four = (trained(isa, threads, 2, 0, data, **options)[0] for threads in (1, 2, 4))
-    # Steps from 0 that do not see one another are many here: after 4 million words losses were equal to 0.5 %.
-    assert [two, four] == pytest.approx([one, one], rel=0.5)
+    start = trained(isa, 1, 0, 0, data, **options)[0]
+    one, two, four = (start - trained(isa, threads, 2, 0, data, **options)[0] for threads in (1, 2, 4))
+    # Steps from 0 that do not see one another are many here: four threads that wait for CPUs have come 0.7 of the way
+    # with CBOW. After 4 million words losses were equal to 0.5 %.
+    assert one > 0.2 * start
+    assert all(0.5 * one < several < 1.2 * one for several in (two, four))
 
 
 @pytest.mark.parametrize("options", KINDS)
