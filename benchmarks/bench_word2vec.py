@@ -136,7 +136,7 @@ def analogies(model: Any, groups: int = 40, asked: int = 500) -> float:
 
 
 def quality(ids: TrainingIds, sentences: list[list[str]], size: int, epochs: int) -> list[dict[str, object]]:
-    """Train models of both and compare what they learnt."""
+    """Train models of both and compare what they learned."""
     rows: list[dict[str, object]] = []
     for sg in (1, 0):
         name = "skip-gram" if sg else "CBOW"

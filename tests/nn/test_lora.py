@@ -30,7 +30,7 @@ def adapted(kind: str, places: dict[str, list[str]], rank: int = 2) -> tuple[Any
     whole = learner(kind) if of is None else encoder_learner(of, **more)
     shapes = {name: weight.shape for name, weight in whole.parameters.items()}
     options = LoraOptions(rank=rank, alpha=3.0)
-    parameters = with_lora(shapes, whole.parameters, places, options, seed=1, learnt=TRAINED.get(kind, ()))
+    parameters = with_lora(shapes, whole.parameters, places, options, seed=1, trained=TRAINED.get(kind, ()))
     if of is not None:
         return whole, of(config(), parameters=parameters, **more)
     return whole, CausalLM(whole.config, parameters=parameters)

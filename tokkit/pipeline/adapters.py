@@ -176,7 +176,7 @@ class NewAdapter:
     ) -> NewAdapter:  # fmt: skip
         """Return an adapter on the targets of `lora`; `source` is as in `places_of`, `base` the folder of the model."""
         places, names = places_of(shapes, n_layers, lora.targets, source)
-        parameters = with_lora(shapes, weights, places, lora, seed=seed, learnt=saved or ())
+        parameters = with_lora(shapes, weights, places, lora, seed=seed, trained=saved or ())
         return cls(
             parameters=parameters, names=names, options=lora, base=os.path.abspath(base), task_type=task_type,
             transposed=transposed, saved=saved or {}, config=config,

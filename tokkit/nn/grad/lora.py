@@ -51,9 +51,9 @@ def with_lora(
     options: LoraOptions,
     *,
     seed: int,
-    learnt: Collection[str] = (),
+    trained: Collection[str] = (),
 ) -> Parameters:
-    """Return parameters with adapters; only these and the weights in `learnt` are trained. `weights` are copied.
+    """Return parameters with adapters; only these and the weights in `trained` are trained. `weights` are copied.
 
     `places` maps the name of each adapter to the names (without .weight) of the matrices that it is added to: one, or
     several adjacent ones. The weights of an adapter are NAME.lora_A.weight and NAME.lora_B.weight.
@@ -72,6 +72,6 @@ def with_lora(
         start[f"{name}.lora_B.weight"] = np.zeros((rows, options.rank), dtype=np.float32)
         for part in ("A", "B"):
             made[f"{name}.lora_{part}.weight"] = start[f"{name}.lora_{part}.weight"].shape
-    parameters = Parameters(made, frozen=shapes.keys() - set(learnt), adapters=dict.fromkeys(places, options.scale))
+    parameters = Parameters(made, frozen=shapes.keys() - set(trained), adapters=dict.fromkeys(places, options.scale))
     parameters.load(start)
     return parameters

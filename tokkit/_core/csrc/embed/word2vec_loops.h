@@ -4,7 +4,7 @@
 #include "embed/logistic_loops.h"
 #include "embed/word2vec.h"
 
-/* What is learnt at a time: the word at `centre` from one word of its window (skip-gram), or from all of them. */
+/* What one step trains: the word at `centre` from one word of its window (skip-gram), or from all of them. */
 typedef struct {
     size_t centre, from, to; /* places in the sentence */
     float **targets;         /* rows of the word at `centre` and of the negative samples */
@@ -142,7 +142,7 @@ static TK_NOINLINE void plan_to_add(word2vec_run *run, word2vec_step *step) {
     each_copy(run, step, 0);
 }
 
-/* Rows of a word that comes into windows next, and is learnt itself soon. */
+/* Rows of a word that comes into windows next, and is trained itself soon. */
 TK_INLINE void prefetch_word(const word2vec_run *run, uint32_t word) {
     const tk_word2vec *w = run->w;
     prefetch_row(w->in + word * w->d, w->d);
@@ -152,7 +152,7 @@ TK_INLINE void prefetch_word(const word2vec_run *run, uint32_t word) {
             prefetch_row(tk_row(&run->s->nodes, w->path_nodes[k]), w->d);
 }
 
-/* The steps of a sentence; each is drawn, and its rows asked for, TK_WORD2VEC_AHEAD steps before it is learnt. */
+/* The steps of a sentence; each is drawn, and its rows asked for, TK_WORD2VEC_AHEAD steps before its turn. */
 typedef void learn_step(word2vec_run *run, const word2vec_step *step);
 
 TK_INLINE void learn_and_add(word2vec_run *run, const word2vec_step *step, learn_step *learn, const int several) {
