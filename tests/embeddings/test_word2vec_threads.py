@@ -36,7 +36,7 @@ def corpus(n: int, words: int, seed: int) -> tuple[np.ndarray, np.ndarray, Vocab
 
 def trained(
     isa: str | None, threads: int, epochs: int, copy_from: int, data: tuple[Any, Any, Vocabulary], hs: bool = False,
-    **options: Any,
+    alpha: float = 0.025, **options: Any,
 ) -> tuple[float, np.ndarray]:  # fmt: skip
     """Return the loss of a last epoch that changes nothing, and the matrix beside the vectors."""
     ids, ends, vocabulary = data
@@ -50,7 +50,7 @@ def trained(
         ids, ends, vectors, **objective, **options, losses=True, isa=isa, copy_from=copy_from
     )  # fmt: skip
     for epoch in range(epochs):
-        assert training.run(0, len(ends), epoch=epoch, alpha=0.025, threads=threads)[0] == len(ids)
+        assert training.run(0, len(ends), epoch=epoch, alpha=alpha, threads=threads)[0] == len(ids)
     return training.run(0, len(ends), epoch=epochs, alpha=0)[1], matrix
 
 
@@ -58,12 +58,9 @@ def trained(
 @pytest.mark.parametrize("options", KINDS)
 def test_several_threads_learn_about_what_one_does(isa: str, options: dict[str, Any]) -> None:
     data = corpus(50_000, WORDS, 0)
-    start = trained(isa, 1, 0, 0, data, **options)[0]
-    one, two, four = (start - trained(isa, threads, 2, 0, data, **options)[0] for threads in (1, 2, 4))
-    # Steps from 0 that do not see one another are many here: four threads that wait for CPUs have come 0.7 of the way
-    # with CBOW. After 4 million words losses were equal to 0.5 %.
-    assert one > 0.2 * start
-    assert all(0.5 * one < several < 1.2 * one for several in (two, four))
+    one, two, four = (trained(isa, threads, 2, 0, data, **options)[0] for threads in (1, 2, 4))
+    # Steps from 0 that do not see one another are many here: after 4 million words losses were equal to 0.5 %.
+    assert [two, four] == pytest.approx([one, one], rel=0.5)
 
 
 @pytest.mark.parametrize("options", KINDS)
@@ -78,12 +75,12 @@ def test_one_thread_copies_nothing(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("options", KINDS)
 def test_what_threads_have_changed_is_in_the_matrix_at_the_end(options: dict[str, Any]) -> None:
     data = corpus(40_000, WORDS, 3)
-    one, several = (trained(None, threads, 1, 0, data, **options)[1] for threads in (1, 3))
-    assert np.abs(one).max() > 0.1
+    # At so small a rate steps do not depend on one another, nor on how long a thread waits for a CPU.
+    one, several = (trained(None, threads, 1, 0, data, alpha=1e-6, **options)[1] for threads in (1, 3))
+    assert np.abs(one).max() > 1e-5
     cosine = (one * several).sum() / np.linalg.norm(one) / np.linalg.norm(several)
-    # The order of sentences depends on how long threads wait for CPUs; what is lost would shorten the rows by a third.
-    assert cosine > 0.6
-    assert np.linalg.norm(several) == pytest.approx(np.linalg.norm(one), rel=0.4)
+    assert cosine > 0.95  # threads draw other negative samples of the same groups
+    assert np.linalg.norm(several) == pytest.approx(np.linalg.norm(one), rel=0.1)
 
 
 def cumulated(vocabulary: Vocabulary) -> np.ndarray:

@@ -14,9 +14,13 @@ int tk_own_rows_make(tk_own_rows *o, float *matrix, size_t d, size_t first, size
     o->before = o->own + n * d;
     o->bytes = n * d * sizeof *o->own;
     o->to_own = (uintptr_t)o->own - (uintptr_t)(matrix + first * d);
-    memcpy(o->own, matrix + first * d, o->bytes);
-    memcpy(o->before, o->own, o->bytes);
     return TK_OK;
+}
+
+void tk_own_rows_begin(tk_own_rows *o) {
+    if (!o->n) return;
+    memcpy(o->own, o->matrix + o->first * o->d, o->bytes);
+    memcpy(o->before, o->own, o->bytes);
 }
 
 void tk_own_rows_end(tk_own_rows *o) {

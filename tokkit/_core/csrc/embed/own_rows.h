@@ -17,8 +17,10 @@ typedef struct {
     float *memory;
 } tk_own_rows;
 
-/* Copy rows first … first + n - 1 of a matrix: TK_OK or TK_NO_MEMORY. */
+/* Room for copies of rows first … first + n - 1 of a matrix: TK_OK or TK_NO_MEMORY. */
 int tk_own_rows_make(tk_own_rows *o, float *matrix, size_t d, size_t first, size_t n);
+/* Copy the rows as they are now: a thread that starts late does not train on what they were before. */
+void tk_own_rows_begin(tk_own_rows *o);
 /* Add all changes to the matrix. */
 void tk_own_rows_end(tk_own_rows *o);
 void tk_own_rows_free(tk_own_rows *o);

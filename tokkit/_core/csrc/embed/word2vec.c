@@ -10,7 +10,7 @@ enum { TURN_IDS = 1 << 11, PAD = 64 };
 /* Frequent words, and nodes of the tree from the root on, that threads copy: fewer keep cores waiting, more do not fit
    into their caches. And steps of all threads together before a thread adds what its step has changed: so many, each of
    which does not see the others, do not overshoot at usual learning rates (0.025). By bench_word2vec. */
-enum { COPIED_WORDS = 1024, COPIED_NODES = 1024, UNSEEN = 128, UNSEEN_LEAST = 4 };
+enum { COPIED_WORDS = 1024, COPIED_NODES = 1024, UNSEEN = 64, UNSEEN_LEAST = 4 };
 
 /* The words of a group that are drawn at a time differ between threads: negative samples are moved within their group,
    which means 2 % more or less for the words after the copied ones, and less and less for others. A thread draws all
@@ -31,6 +31,8 @@ static void work(void *job, int worker) {
     train_job *j = job;
     const tk_word2vec_part *part = j->part;
     tk_word2vec_scratch *s = &j->scratch[worker];
+    tk_own_rows_begin(&s->out);
+    tk_own_rows_begin(&s->nodes);
     for (size_t turn; (turn = tk_team_next(&j->next)) < j->turns;) {
         size_t from = part->from + turn * j->each;
         s->part = (uint32_t)(((size_t)worker + turn * j->parts / j->turns) % j->parts * (GROUP / j->parts));
