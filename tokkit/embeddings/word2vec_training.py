@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokkit._core.embed import FastTextTraining, Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
 
-SLICE_SECONDS = 0.1
+SLICE_SECONDS = 0.25
 """Time between two checks for Ctrl-C."""
 _FIRST_IDS = 20_000
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.definition import is_text
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.escaping import visible
 from tokkit.formats import files
@@ -130,6 +131,9 @@ class _Header:
         value = loads(data)
         told = typed(value.pop(METADATA, {}), METADATA, dict)
         self.metadata = {key: typed(text, f"{METADATA}.{visible(key)}", str) for key, text in told.items()}
+        for text in (*value, *self.metadata, *self.metadata.values()):
+            if not is_text(text):
+                raise FormatError(f"its header has the text {text!a}: a lone surrogate has no UTF-8")
         # Empty tensors come before the tensor that begins at the same byte.
         self.places = sorted(_place(name, entry, size) for name, entry in value.items())
         self._check_cover(size)

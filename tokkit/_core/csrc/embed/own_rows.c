@@ -1,13 +1,15 @@
 /* Makes private copies of rows, and adds their changes to the matrix: see own_rows.h. */
 #include "embed/own_rows.h"
 
+#include "large_memory.h"
+
 enum { LINE_FLOATS = 16 };
 
 int tk_own_rows_make(tk_own_rows *o, float *matrix, size_t d, size_t first, size_t n) {
     *o = (tk_own_rows){.matrix = matrix, .first = first, .d = d};
     if (!n) return TK_OK;
     /* A line at either end, so that no other thread writes near. */
-    o->memory = tk_alloc(2 * n * d + 2 * LINE_FLOATS, sizeof *o->memory);
+    o->memory = tk_table_alloc((2 * n * d + 2 * LINE_FLOATS) * sizeof *o->memory);
     if (!o->memory) return TK_NO_MEMORY;
     o->n = n;
     o->own = o->memory + LINE_FLOATS;
@@ -27,4 +29,4 @@ void tk_own_rows_end(tk_own_rows *o) {
     for (size_t at = 0; at < o->n; at++) tk_own_row_add(o, o->own + at * o->d);
 }
 
-void tk_own_rows_free(tk_own_rows *o) { free(o->memory); }
+void tk_own_rows_free(tk_own_rows *o) { tk_table_free(o->memory, 2 * o->bytes + 2 * LINE_FLOATS * sizeof *o->memory); }

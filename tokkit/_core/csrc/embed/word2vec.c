@@ -7,15 +7,16 @@
 /* Ids of a thread's turn, about: 3 ms of work, so that threads end a part at nearly the same time. */
 enum { TURN_IDS = 1 << 11, PAD = 64 };
 
-/* Frequent words, and nodes of the tree from the root on, that threads copy: fewer keep cores waiting, more do not fit
-   into their caches. And steps of all threads together before a thread adds what its step has changed: so many, each of
-   which does not see the others, do not overshoot at usual learning rates (0.025). By bench_word2vec. */
-enum { COPIED_WORDS = 1024, COPIED_NODES = 1024, UNSEEN = 64, UNSEEN_LEAST = 4 };
+/* Rows of the most frequent words, and of nodes from the root on, that a thread copies: fewer keep cores waiting, above
+   all cores without a common cache. And steps of all other threads before a thread adds what its step has changed:
+   so many, each of which does not see the others, do not overshoot at usual learning rates (0.025); of windows, whose
+   words all change a row in one step, half as many. By bench_word2vec. */
+enum { COPIED = 4096, UNSEEN = 64, UNSEEN_LEAST = 4 };
 
 /* The words of a group that are drawn at a time differ between threads: negative samples are moved within their group,
-   which means 2 % more or less for the words after the copied ones, and less and less for others. A thread draws all
+   which means 2 % more or less for the words after the first 1,024, and less and less for others. A thread draws all
    words of a group in turns. Parts are many rows, because processors also fetch rows that follow. */
-enum { GROUP = 64, MOST_PARTS = 8 };
+enum { DRAWN_BY_ALL = 1024, GROUP = 64, MOST_PARTS = 8 };
 
 typedef struct {
     const tk_word2vec *w;
@@ -31,6 +32,7 @@ static void work(void *job, int worker) {
     train_job *j = job;
     const tk_word2vec_part *part = j->part;
     tk_word2vec_scratch *s = &j->scratch[worker];
+    tk_own_rows_begin(&s->in);
     tk_own_rows_begin(&s->out);
     tk_own_rows_begin(&s->nodes);
     for (size_t turn; (turn = tk_team_next(&j->next)) < j->turns;) {
@@ -38,6 +40,7 @@ static void work(void *job, int worker) {
         s->part = (uint32_t)(((size_t)worker + turn * j->parts / j->turns) % j->parts * (GROUP / j->parts));
         j->run(j->w, part, from, part->to - from < j->each ? part->to : from + j->each, s);
     }
+    tk_own_rows_end(&s->in);
     tk_own_rows_end(&s->out);
     tk_own_rows_end(&s->nodes);
 }
@@ -53,19 +56,22 @@ static int get_scratch(tk_word2vec_scratch *s, const tk_word2vec *w, size_t long
     return s->words && s->targets && s->rows && s->hidden && s->step ? TK_OK : TK_NO_MEMORY;
 }
 
-/* The first thread changes the matrix of targets itself, but also copies the nodes, which are in all paths. */
+/* The first thread changes the matrices themselves, but also copies the nodes, which are in all paths. */
 static int get_copies(tk_word2vec_scratch *s, const tk_word2vec *w, int worker, int threads, size_t parts) {
     int several = w->copies && threads > 1, copies = several && worker;
-    size_t words = copies && w->out ? least(COPIED_WORDS, w->n) : 0;
-    size_t nodes = several && w->nodes ? least(COPIED_NODES, w->n - 1) : 0; /* the root is the last one */
-    size_t unseen = UNSEEN / (size_t)threads;
-    s->add_after = unseen < UNSEEN_LEAST ? UNSEEN_LEAST : unseen;
-    s->left = words || nodes ? s->add_after : SIZE_MAX;
+    size_t in = copies ? least(COPIED, w->n) : 0, out = w->out ? in : 0;
+    size_t nodes = several && w->nodes ? least(COPIED, w->n - 1) : 0; /* the root is the last one */
+    size_t unseen = several ? UNSEEN / (w->batched ? 2 : 1) / (size_t)(threads - 1) : 0;
+    s->add_after = UNSEEN_LEAST;
+    s->most_after = unseen < UNSEEN_LEAST ? UNSEEN_LEAST : unseen;
+    s->left = in || nodes ? s->add_after : SIZE_MAX;
     s->several = threads > 1;
-    s->drawn_by_all = COPIED_WORDS;
+    s->drawn_by_all = DRAWN_BY_ALL;
     s->part_mask = (uint32_t)((parts - 1) * (GROUP / parts));
-    int status = tk_own_rows_make(&s->out, w->out, w->d, 0, words);
-    return status ? status : tk_own_rows_make(&s->nodes, w->nodes, w->d, w->n - 1 - nodes, nodes);
+    int status = tk_own_rows_make(&s->in, w->in, w->d, 0, in);
+    if (!status) status = tk_own_rows_make(&s->out, w->out, w->d, 0, out);
+    if (!status) status = tk_own_rows_make(&s->nodes, w->nodes, w->d, w->n - 1 - nodes, nodes);
+    return status;
 }
 
 int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads) {
@@ -99,6 +105,7 @@ int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int t
         free(s->rows);
         free(s->hidden);
         free(s->step);
+        tk_own_rows_free(&s->in);
         tk_own_rows_free(&s->out);
         tk_own_rows_free(&s->nodes);
     }

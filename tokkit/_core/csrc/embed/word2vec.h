@@ -42,15 +42,16 @@ typedef struct {
 
 /* What a thread needs; see word2vec.c. */
 typedef struct {
-    uint32_t *words;      /* of a sentence, after sampling */
-    float **targets;      /* rows: TK_WORD2VEC_AHEAD + 1 times 1 + negative */
-    float **rows;         /* of a context */
-    float *hidden, *step; /* d: the mean of a context, and how the input changes */
-    tk_own_rows out, nodes;   /* with copies of frequent words, and of the top of the tree */
-    int several;              /* threads: one alone has no need of what follows */
-    size_t add_after, left;   /* steps from one that adds what has changed in its copies to the next; and until that */
-    uint32_t drawn_by_all;    /* negative samples below this are as drawn; of the numbers of others … */
-    uint32_t part, part_mask; /* … these bits become `part` */
+    uint32_t *words;            /* of a sentence, after sampling */
+    float **targets;            /* rows: TK_WORD2VEC_AHEAD + 1 times 1 + negative */
+    float **rows;               /* of a context */
+    float *hidden, *step;       /* d: the mean of a context, and how the input changes */
+    tk_own_rows in, out, nodes; /* with copies of frequent words, and of the top of the tree */
+    int several;                /* threads: one alone has no need of what follows */
+    /* Steps from one that adds what has changed in its copies to the next, more and more; at most; and until then. */
+    size_t add_after, most_after, left;
+    uint32_t drawn_by_all;      /* negative samples below this are as drawn; of the numbers of others … */
+    uint32_t part, part_mask;   /* … these bits become `part` */
     uint64_t n_words;
     double loss;
     uint8_t apart[TK_APART];

@@ -87,7 +87,7 @@ static void learn_window(word2vec_run *run, const word2vec_step *step) {
         for (size_t j = step->from; j < step->to;) {
             size_t inputs = 0;
             for (; j < step->to && inputs < INPUTS; j++)
-                if (j != step->centre) in[inputs++] = run->w->in + run->s->words[j] * run->w->d;
+                if (j != step->centre) in[inputs++] = tk_row(&run->s->in, run->s->words[j]);
             switch (n) {
             case 1: batch_step_of(1, run, in, inputs, &g, times, step->alpha); break;
             case 2: batch_step_of(2, run, in, inputs, &g, times, step->alpha); break;

@@ -95,7 +95,8 @@ TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *now, float *x,
 
 static void learn_pair(word2vec_run *run, const word2vec_step *step) {
     const tk_word2vec *w = run->w;
-    float *x = w->in + run->s->words[step->from] * w->d;
+    const tk_own_rows in = run->s->in;
+    float *x = tk_row(&in, run->s->words[step->from]);
     if (w->nodes) learn_path(run, step, x, NULL);
     if (w->out) learn_targets(run, step, x, NULL);
 }
@@ -104,10 +105,11 @@ static void learn_cbow(word2vec_run *run, const word2vec_step *step) {
     const tk_word2vec *w = run->w;
     tk_word2vec_scratch *s = run->s;
     const float by = 1.0f / (float)(step->to - step->from - 1);
+    const tk_own_rows in = s->in;
     float **rows = s->rows;
     size_t n = 0;
     for (size_t j = step->from; j < step->to; j++)
-        if (j != step->centre) rows[n++] = w->in + s->words[j] * w->d;
+        if (j != step->centre) rows[n++] = tk_row(&in, s->words[j]);
     for (int objective = 0; objective < 2; objective++) {
         if (!(objective ? w->out : w->nodes)) continue;
         sum_rows(s->hidden, rows, n, w->mean ? by : 1.0f, w->d);
@@ -128,6 +130,10 @@ TK_INLINE void each_copy(const word2vec_run *run, const word2vec_step *step, con
     const tk_word2vec *w = run->w;
     const tk_word2vec_scratch *s = run->s;
     uint32_t word = s->words[step->centre];
+    for (size_t j = step->from; j < step->to; j++) {
+        float *row = tk_row(&s->in, s->words[j]);
+        if (j != step->centre) add ? tk_own_row_add(&s->in, row) : tk_own_row_prefetch(&s->in, row);
+    }
     for (size_t t = 0; w->out && t < step->n_targets; t++)
         add ? tk_own_row_add(&s->out, step->targets[t]) : tk_own_row_prefetch(&s->out, step->targets[t]);
     for (int64_t k = w->nodes && word ? w->path_ends[word - 1] : 0; w->nodes && k < w->path_ends[word]; k++) {
@@ -138,6 +144,7 @@ TK_INLINE void each_copy(const word2vec_run *run, const word2vec_step *step, con
 static TK_NOINLINE void add_copies(const word2vec_run *run, const word2vec_step *step) { each_copy(run, step, 1); }
 static TK_NOINLINE void plan_to_add(word2vec_run *run, word2vec_step *step) {
     run->s->left = run->s->add_after;
+    run->s->add_after += run->s->add_after < run->s->most_after;
     step->add = 1;
     each_copy(run, step, 0);
 }
@@ -145,7 +152,7 @@ static TK_NOINLINE void plan_to_add(word2vec_run *run, word2vec_step *step) {
 /* Rows of a word that comes into windows next, and is trained itself soon. */
 TK_INLINE void prefetch_word(const word2vec_run *run, uint32_t word) {
     const tk_word2vec *w = run->w;
-    prefetch_row(w->in + word * w->d, w->d);
+    prefetch_row(tk_row(&run->s->in, word), w->d);
     if (w->out) prefetch_row(tk_row(&run->s->out, word), w->d);
     if (w->nodes)
         for (int64_t k = word ? w->path_ends[word - 1] : 0; k < w->path_ends[word]; k++)
