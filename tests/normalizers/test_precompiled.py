@@ -94,6 +94,7 @@ def test_bytes_that_are_no_map_are_refused() -> None:
     to_nowhere = MAP[:leaf] + struct.pack("<I", VALUE | len(MAP)) + MAP[leaf + 4 :]
     into_character = MAP.replace("é".encode() + b"\0", b"\xc3\0\0")
     root_leaf = struct.pack("<III", 8, 1 << 10, ord("a") | LEAF_BELOW)
+    own_child = struct.pack("<II", 4, ord("a") << 10 | ord("a") | LEAF_BELOW)  # the root is its own child, by "a"
     for data, reason in [
         (b"", "ends before its trie"),
         (b"\1\0", "ends before its trie"),
@@ -102,6 +103,7 @@ def test_bytes_that_are_no_map_are_refused() -> None:
         (struct.pack("<I", 1 << 31) + b"abcd", "ends before its trie"),
         (to_nowhere, "points outside its strings"),
         (into_character, "not valid UTF-8"),
+        (own_child, "the root of its trie has a label"),
     ]:
         with pytest.raises(OptionError, match=reason):
             Precompiled(data)

@@ -100,6 +100,8 @@ int tk_charsmap_init(tk_charsmap *map, const uint8_t *data, size_t n, const char
         map->units[i] = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
     memcpy(map->strings, p, map->n_strings);
     map->strings[map->n_strings] = 0;
+    *reason = "the root of its trie has a label"; /* it would be a child, which check_leaves does not see */
+    if (label(map->units[0]) && label(map->units[0]) <= 0xFF) return TK_BAD_INPUT;
     int status = check_leaves(map, reason);
     if (status != TK_OK) return status;
     map->all_plain = 1;
