@@ -97,7 +97,7 @@ def test_gigabytes_that_a_small_file_claims_are_not_allocated(tmp_path: Path) ->
     raw, path = written(tmp_path / "m", model()), tmp_path / "m"
     at = raw.rindex(struct.pack("<2q", 9, 3))
     tracemalloc.start()
-    for rows, columns in ((1 << 31, 3), (1 << 62, 4), (9, 1 << 50), (-1, 3)):
+    for rows, columns in ((1 << 31, 3), (1 << 62, 4), (9, 1 << 50), (0, 1 << 62), (-1, 3)):
         path.write_bytes(raw[:at] + struct.pack("<2q", rows, columns) + raw[at + 16 :])
         with pytest.raises(FormatError, match="input matrix"):
             TextClassifier.load(path)

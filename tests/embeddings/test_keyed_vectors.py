@@ -169,6 +169,9 @@ def test_what_is_not_supported_says_what_is() -> None:
         draw().most_similar(np.ones(3))
     with pytest.raises(OptionError, match="NaN"):
         draw().most_similar(np.full(20, np.nan))
+    zero = KeyedVectors.of(["a", "b"], np.array([[0, 0], [1, 0]], dtype=np.float32))
+    with pytest.raises(OptionError, match=r"the query \('a'\) has .* a key whose vector is 0: it has no direction"):
+        zero.most_similar("a")
     assert KeyedVectors(3).most_similar(np.ones(3)) == []
 
 

@@ -151,6 +151,18 @@ def test_a_matrix_is_made_again_from_its_bytes(kind: str) -> None:
     assert image.size  # the bytes are there as long as they are used
 
 
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8", *KINDS])
+def test_sizes_that_wrap_around_are_refused(kind: str) -> None:
+    image = np.zeros(64, np.uint8)
+    powers = [2**bits for bits in range(40, 64)]
+    for n in (2**64 - 1, 2**63 - 1, *powers, *(power - 16 for power in powers)):
+        for k in (1, 7, 15, 31, 63, 127, 992, n):  # 2^57 columns of 31 floats and a bias have 2^64 bytes
+            with pytest.raises(ValueError, match="bytes"):
+                PackedLinear.over(image, n, k, kind)
+            with pytest.raises(ValueError, match="bytes"):
+                PackedLinear.over(image, k, n, kind)
+
+
 def test_blocks_that_do_not_fit_are_refused() -> None:
     q, scales, _ = blocks("int4", 4, 2)
     for bad, what in (

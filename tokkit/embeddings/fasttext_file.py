@@ -202,8 +202,8 @@ class _Reader:
 
     def dense(self, what: str) -> NDArray[np.float32]:
         m, n = self.unpack("<2q", what)
-        if m < 0 or n < 0:
-            self.wrong(f"{what} has {m} rows and {n} columns")
+        if min(m, n) < 0 or max(m, n) > self.size:  # also of a matrix without numbers
+            self.wrong(f"{what} has {m:,} rows and {n:,} columns, too many for a file of {self.size:,} bytes")
         return self.array("<f4", m * n, f"{what}, {m:,} × {n:,},").reshape(m, n).astype(np.float32, copy=False)
 
     def quantized(self, what: str) -> QuantizedMatrix:

@@ -88,7 +88,13 @@ class Neighbours(Similarities):
                 alone = isinstance(item, (*KEY_TYPES, np.ndarray))
                 keys.append(item if alone else item[0])
                 weights.append(sign if alone else item[1])
-        mean = self.get_mean_vector(keys, np.array(weights), post_normalize=True, ignore_missing=False)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = self.get_mean_vector(keys, np.array(weights), post_normalize=True, ignore_missing=False)
+        if not np.isfinite(mean).all():
+            shown = ", ".join("a vector" if isinstance(key, np.ndarray) else repr(key) for key in keys)
+            raise OptionError(
+                f"the query ({shown}) has NaN or infinity, or a key whose vector is 0: it has no direction"
+            )
         known = [self.get_index(key) for key in keys if isinstance(key, KEY_TYPES) and self.has_index_for(key)]
         return mean, known
 

@@ -23,8 +23,11 @@ static void pack_column_int8(tk_linear *l, const float *w, size_t column) {
     }
 }
 
-/* Bytes of the weights alone; 0 where they are too many. */
+/* Bytes of the weights alone; (size_t)-1 where they are too many: n and k may come from a file. */
 static size_t weight_bytes(const tk_linear *l) {
+    enum { BESIDE = 64 }; /* for the three numbers of a column beside its weights */
+    const size_t most = (size_t)PTRDIFF_MAX / 2 / BESIDE;
+    if (l->n > most || l->k > most) return (size_t)-1; /* so that nothing below wraps */
     static const size_t sizes[] = {sizeof(float), sizeof(uint16_t), 1};
     size_t deep, each, columns = l->panels * TK_PANEL;
     if (l->kind >= TK_INT4) deep = tk_groups(l->k), each = tk_group_bytes(l) / TK_PANEL;
@@ -32,8 +35,7 @@ static size_t weight_bytes(const tk_linear *l) {
         deep = l->kind == TK_INT8 ? (l->k + 3) / 4 * 4 : l->kind == TK_BF16 ? (l->k + 1) / 2 * 2 : l->k;
         each = sizes[l->kind];
     }
-    /* Three numbers a column beside its weights. */
-    if (columns && deep > (size_t)PTRDIFF_MAX / each / columns - 64) return (size_t)-1;
+    if (columns && deep + BESIDE > (size_t)PTRDIFF_MAX / each / columns) return (size_t)-1;
     return columns * deep * each;
 }
 
