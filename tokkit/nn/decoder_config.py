@@ -10,6 +10,9 @@ from tokkit.nn.config import GATES, Shapes, TransformerConfig
 from tokkit.nn.positions import relative_buckets
 from tokkit.nn.rope import RopeConfig
 
+MOST_EXPERTS = 4096
+"""In one layer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertsConfig:
@@ -31,6 +34,8 @@ class ExpertsConfig:
         for name in ("n", "top", "hidden_dim"):
             object.__setattr__(self, name, as_int(name, getattr(self, name), minimum=1))
         object.__setattr__(self, "shared_dim", as_int("shared_dim", self.shared_dim, minimum=0))
+        if self.n > MOST_EXPERTS:  # before anything is made for each
+            raise OptionError(f"n is {self.n}; a layer may have at most {MOST_EXPERTS} experts")
         if self.top > self.n:
             raise OptionError(f"top is {self.top}; there are {self.n} experts to choose from")
 

@@ -16,7 +16,7 @@ from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
 from tokkit.pipeline.decoder_ropes import ropes
-from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count, family_of
+from tokkit.pipeline.families import ACTIVATIONS, check_layers, count, family_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +228,7 @@ def read_as(family: Family, config: Mapping[str, Any], dtype: str = "float32") -
     sizes: dict[str, Any] = {ours: count(config, keys[ours]) for ours in ("dim", "n_heads", "n_layers")}
     sizes |= {ours: count(config, keys[ours]) for ours in ("n_kv_heads", "head_dim", "hidden_dim")
               if ours in keys and config.get(keys[ours]) is not None}  # fmt: skip
-    if sizes["n_layers"] > MAX_LAYERS:
-        raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too large; the maximum is {MAX_LAYERS}")
+    check_layers(sizes["n_layers"], keys["n_layers"])
     eps = typed(config.get(*family.eps), family.eps[0], int, float)
     if not 0 <= eps < 1:
         raise FormatError(f"{family.eps[0]} is {eps}; it must be at least 0 and below 1")

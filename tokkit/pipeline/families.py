@@ -197,8 +197,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, known: Sequence[s
     """
     family = family_of(config, FAMILIES, "models" if known else "encoders", known)
     sizes: dict[str, Any] = {ours: count(config, key) for ours, key in family.keys.items() if ours != "activation"}
-    if sizes["n_layers"] > MAX_LAYERS:
-        raise FormatError(f"{family.keys['n_layers']}: {sizes['n_layers']} is too large; the maximum is {MAX_LAYERS}")
+    check_layers(sizes["n_layers"], family.keys["n_layers"])
     key = family.keys["activation"]
     activation = typed(config.get(key, "gelu"), key, str)
     if activation not in ACTIVATIONS:
@@ -265,6 +264,12 @@ def count(config: Mapping[str, Any], key: str, default: int | None = None, *, mi
     if not minimum <= value <= 1 << 31:
         raise FormatError(f"{key} is {value}; it must be a whole number of at least {minimum}")
     return int(value)
+
+
+def check_layers(n: int, key: str) -> None:
+    """Raise FormatError for more layers than any model has, before anything is made for each."""
+    if n > MAX_LAYERS:
+        raise FormatError(f"{key}: {n} is too large; the maximum is {MAX_LAYERS}")
 
 
 def names(spec: EncoderSpec) -> Iterator[tuple[str, str, tuple[int, ...]]]:

@@ -17,7 +17,7 @@ from tokkit.nn.config import GATES
 from tokkit.nn.rope import RopeConfig
 from tokkit.pipeline import decoder_families, gguf_experts
 from tokkit.pipeline.decoder_families import DecoderSpec
-from tokkit.pipeline.families import MAX_LAYERS, count
+from tokkit.pipeline.families import check_layers, count
 
 ROPE_FACTORS = "rope_freqs.weight"
 """The tensor of divisors of the frequencies, one for each pair of a head (Llama 3)."""
@@ -138,8 +138,7 @@ class _Model:
             if ours in NEEDED or self.name(SIZES[ours]) in self._keys:
                 made[theirs] = count(self._keys, self.name(SIZES[ours]))
         n_layers = made[family.keys["n_layers"]]
-        if n_layers > MAX_LAYERS:
-            raise FormatError(f"{self.name('block_count')}: {n_layers} is too large; the maximum is {MAX_LAYERS}")
+        check_layers(n_layers, self.name("block_count"))
         norm = "layer_norm_rms_epsilon" if family.norm == "rms" else "layer_norm_epsilon"
         made[family.eps[0]] = self._number(f"attention.{norm}", family.eps[1])
         made["vocab_size"] = self._rows()

@@ -14,7 +14,7 @@ from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.config import TransformerConfig
 from tokkit.pipeline import decoder_families
 from tokkit.pipeline.decoder_families import SIZES, DecoderSpec, Family
-from tokkit.pipeline.families import ACTIVATIONS, TABLES, count, family_of
+from tokkit.pipeline.families import ACTIVATIONS, TABLES, check_layers, count, family_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> LayeredSpec:
     >>> spec.config.rope.base, spec.name("layers.0.attention.k.weight")
     (1000.0, 'encoder.layers.0.attn.Wqkv.weight')
     """
-    if config.get("model_type") in decoder_families.FAMILIES:
+    if str(config.get("model_type")) in decoder_families.FAMILIES:
         made = decoder_families.read(config, dtype)
         return LayeredSpec(decoder=replace(made, config=replace(made.config, head=False)))
     family = family_of(config, FAMILIES, "encoders")
@@ -167,7 +167,7 @@ def _gated(config: Mapping[str, Any]) -> dict[str, Any]:
     """Nomic's files name the gate and its activation in one value."""
     gates = {"swiglu": "silu", "geglu": "gelu"}
     stated = config.get("activation_function")
-    return {"hidden_act": gates[stated]} if stated in gates else {}
+    return {"hidden_act": gates[stated]} if isinstance(stated, str) and stated in gates else {}
 
 
 def _windowed(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,8 +177,9 @@ def _windowed(config: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {"sliding_window": max(count(config, "local_attention") // 2, 1), "use_sliding_window": True}
     if config.get("layer_types") is None:
         every = count(config, "global_attn_every_n_layers", 3)
-        layers = range(count(config, "num_hidden_layers"))
-        made["layer_types"] = ["sliding_attention" if i % every else "full_attention" for i in layers]
+        n = count(config, "num_hidden_layers")
+        check_layers(n, "num_hidden_layers")
+        made["layer_types"] = ["sliding_attention" if i % every else "full_attention" for i in range(n)]
     return made
 
 

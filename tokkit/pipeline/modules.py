@@ -35,9 +35,11 @@ def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, An
         return default
     try:
         value = strict_json.loads(files.read_bytes(path))
-        return dict(strict_json.typed(value, "the file", dict))
+        made = dict(strict_json.typed(value, "the file", dict))
+        strict_json.typed(made.get("model_type") or "", "model_type", str)  # what models are looked up by
     except FormatError as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
+    return made
 
 
 class Dense:

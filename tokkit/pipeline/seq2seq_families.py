@@ -14,7 +14,7 @@ from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.pipeline.decoder_families import DecoderSpec, Family
-from tokkit.pipeline.families import ACTIVATIONS, MAX_LAYERS, count, family_of
+from tokkit.pipeline.families import ACTIVATIONS, check_layers, count, family_of
 
 UNLIMITED = 1 << 31
 """The maximum length of a model with relative positions only."""
@@ -129,8 +129,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32", *, tied: bool = True
         sizes: dict[str, Any] = {ours: count(config, key) for ours, key in keys.items()
                                  if config.get(key) is not None or ours != "n_layers" or not is_decoder}  # fmt: skip
         sizes.setdefault("n_layers", halves[0].config.layers.n_layers if halves else 0)
-        if sizes["n_layers"] > MAX_LAYERS:
-            raise FormatError(f"{keys['n_layers']}: {sizes['n_layers']} is too large; the maximum is {MAX_LAYERS}")
+        check_layers(sizes["n_layers"], keys["n_layers"])
         max_length = sizes.pop("max_length", UNLIMITED)
         if family.buckets:
             sizes["relative_buckets"] = count(config, "relative_attention_num_buckets", 32)
