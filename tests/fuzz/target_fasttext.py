@@ -18,6 +18,8 @@ __all__ = ["CHANGE", "check"]
 
 INTEGERS, LONGS = range(0, 56, 4), (76, 84)
 """Where the integers of the header are: magic number, version, options and sizes; and those of eight bytes."""
+LARGE = 1e30
+"""Sums of larger numbers may be beyond float32."""
 WORDS = ("a", "größe", "", "of others", "\0", "东京")
 
 
@@ -57,12 +59,13 @@ def check_vectors(path: Path, again: Path) -> None:
     model = FastText.load(path)
     model.save(again)
     back = FastText.load(again)
+    large = np.abs(model.data.input).max(initial=0) > LARGE
     for word in WORDS:
         try:
             vector = model.wv.get_vector(word)
         except KeyError:  # a word without n-grams that is not in the vocabulary
             continue
-        assert np.isfinite(vector).all(), word
+        assert large or np.isfinite(vector).all(), word
         assert back.wv.get_vector(word).tobytes() == vector.tobytes(), word
 
 
