@@ -126,6 +126,8 @@ CHANGED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"model_type": None}, "model_type: None is not supported"),
     ({"model_type": ["bert"]}, "model_type: a string is needed, not an array"),
+    ({"model_type": []}, "model_type: a string is needed, not an array"),
+    ({"model_type": {}}, "model_type: a string is needed, not an object"),
     ({"hidden_act": "quick_gelu"}, "hidden_act: 'quick_gelu' is not supported; it must be one of gelu"),
     ({"hidden_size": 17}, "dim is 17; it must be a multiple of n_heads, 2"),
     ({"hidden_size": "16"}, "hidden_size: an integer is needed, not a string"),

@@ -141,7 +141,7 @@ def read(config: Mapping[str, Any], dtype: str = "float32") -> LayeredSpec:
     >>> spec.config.rope.base, spec.name("layers.0.attention.k.weight")
     (1000.0, 'encoder.layers.0.attn.Wqkv.weight')
     """
-    if str(config.get("model_type")) in decoder_families.FAMILIES:
+    if str(config.get("model_type")) in decoder_families.FAMILIES:  # family_of refuses what is not text
         made = decoder_families.read(config, dtype)
         return LayeredSpec(decoder=replace(made, config=replace(made.config, head=False)))
     family = family_of(config, FAMILIES, "encoders")

@@ -36,7 +36,8 @@ def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, An
     try:
         value = strict_json.loads(files.read_bytes(path))
         made = dict(strict_json.typed(value, "the file", dict))
-        strict_json.typed(made.get("model_type") or "", "model_type", str)  # what models are looked up by
+        if made.get("model_type") is not None:  # models are looked up by it
+            strict_json.typed(made["model_type"], "model_type", str)
     except FormatError as error:
         raise FormatError(f"{files.show(path)}: {error}") from None
     return made
