@@ -1,4 +1,4 @@
-"""Run one target that is written in Python: change inputs, keep those that take new arcs of tokkit, report what fails.
+"""Run one target that is written in Python: change inputs, keep those that take new edges of tokkit, report what fails.
 
     python tests/fuzz/python_fuzzer.py NAME --seconds 60 --kept FOLDER --findings FOLDER
     python tests/fuzz/python_fuzzer.py NAME … --replay
@@ -36,8 +36,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import tokkit
-from arcs import Arcs
 from build import HERE, SECONDS_AN_INPUT, inputs
+from edges import Edges
 from mutate import words_of
 from tokkit import limits
 
@@ -93,23 +93,23 @@ def where(error: BaseException) -> str:
 
 
 class Fuzzer:
-    """Changes inputs of one target, and keeps those that take new arcs."""
+    """Changes inputs of one target, and keeps those that take new edges."""
 
     def __init__(self, name: str, target: ModuleType, kept: Path, findings: Path, seed: int | None) -> None:
         self.target, self.kept, self.findings = target, kept, findings
         self.words = words_of(HERE / "dictionaries" / f"{name}.dict")
         self.rng = random.Random(seed)
-        self.arcs = Arcs(PACKAGE)
+        self.edges = Edges(PACKAGE)
         self.corpus: list[bytes] = []
         self.n = 0
         self.failures: set[str] = set()
         self.current = kept.parent / f"{name}.current"
 
     def say(self, what: str) -> None:
-        print(f"#{self.n}\t{what} cov: {self.arcs.count} corp: {len(self.corpus)}", file=sys.stderr, flush=True)
+        print(f"#{self.n}\t{what} cov: {self.edges.count} corp: {len(self.corpus)}", file=sys.stderr, flush=True)
 
     def run(self, data: bytes) -> int:
-        """Run one input and return how many new arcs it took; a failure is kept if it is the first in its place."""
+        """Run one input and return how many new edges it took; a failure is kept if it is the first in its place."""
         self.n += 1
         if not self.n & (self.n - 1):
             self.say("pulse")
@@ -123,7 +123,7 @@ class Fuzzer:
                 failure.append(error)
 
         with bounded_time():
-            new = self.arcs.run(check)
+            new = self.edges.run(check)
         for error in failure:
             place = where(error)
             if place not in self.failures:
@@ -200,7 +200,7 @@ def main() -> int:
 
     def ended(*_: Any) -> None:
         # Whatever runs at this moment is not waited for.
-        sys.settrace(None)
+        fuzzer.edges.stop()
         fuzzer.over()
         os._exit(bool(fuzzer.failures))
 

@@ -99,6 +99,38 @@ def check(data):
 """
 
 
+SIGN = """
+def sign(n):
+    if n < 0:
+        return -1
+    return 1
+"""
+COUNT = """
+import sys, textwrap, edges, planted
+counted = getattr(edges, sys.argv[1])(sys.argv[2])
+def sign(n):
+    return lambda: planted.sign(n)
+def failing():
+    try:
+        planted.sign("no number")
+    except TypeError:
+        pass
+runs = [sign(5), sign(6), sign(-5), sign(5), failing, failing, lambda: textwrap.dedent("not below the folder")]
+print(*(counted.run(run) for run in runs))
+"""
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("TracedEdges", "2 0 1 0 0 0 0"), ("MonitoredEdges", "3 0 2 0 1 0 0")])
+def test_an_edge_is_counted_when_it_is_first_taken(kind: str, expected: str, tmp_path: Path) -> None:
+    if kind == "MonitoredEdges" and sys.version_info < (3, 12):
+        pytest.skip("sys.monitoring came with Python 3.12")
+    (tmp_path / "planted.py").write_text(SIGN)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(build.HERE)])}
+    command = [sys.executable, "-c", COUNT, kind, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.stdout.strip() == expected, done.stderr
+
+
 def test_a_failure_in_python_is_found_kept_once_and_counted(tmp_path: Path) -> None:
     (tmp_path / "target_planted.py").write_text(PLANTED)
     kept, found = tmp_path / "kept", tmp_path / "found"
