@@ -42,8 +42,9 @@ TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step, const int se
     for (size_t k = 0; k < w->negative; k++) {
         uint32_t drawn = tk_negative(&w->negatives, &run->random);
         if (several && mask) {
-            uint32_t moved = (drawn & ~mask) | part;
-            drawn = drawn < s->drawn_by_all || moved >= w->n ? drawn : moved;
+            uint32_t moved = (drawn & ~mask) | part, change = drawn ^ moved;
+            size_t is_moved = tk_unforeseen((drawn >= s->drawn_by_all) & (moved < w->n));
+            drawn ^= change & (0 - (uint32_t)is_moved);
         }
         float *other = tk_row(&out, drawn);
         if (TK_UNLIKELY(other == word)) continue;
