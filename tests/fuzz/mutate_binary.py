@@ -267,3 +267,21 @@ def of_header(rng: random.Random, data: bytes, other: bytes, words: Sequence[byt
 
 
 HEADER = mutate.one_of(of_header, of_header, of_header, mutate.of_bytes)
+
+
+def of_metadata(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes]) -> bytes:
+    """Change a JSON document that is a text of the header's metadata, as .safetensors files have them."""
+    n, m = (int.from_bytes(one[:8], "little") for one in (data, other))
+    header, donor = mutate_json.loaded(data[8 : 8 + n]), mutate_json.loaded(other[8 : 8 + m])
+    texts = header.get("__metadata__") if isinstance(header, dict) else None
+    others = donor.get("__metadata__") if isinstance(donor, dict) else None
+    if not isinstance(texts, dict) or not texts or not isinstance(others, dict):
+        return of_header(rng, data, other, words)
+    key = rng.choice(list(texts))
+    given, from_other = (str(one.get(key, "")).encode("utf-8", "replace") for one in (texts, others))
+    texts[key] = mutate_json.of_tree(rng, given, from_other, words).decode("utf-8", "replace")
+    made = mutate_json.dumped(rng, header)
+    return len(made).to_bytes(8, "little") + made + data[8 + n :]
+
+
+METADATA = mutate.one_of(of_metadata, of_metadata, of_header, mutate.of_bytes)

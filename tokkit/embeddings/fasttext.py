@@ -209,6 +209,8 @@ class FastText:
         if self.data is None or self.wv is None:
             raise OptionError("there is no vocabulary yet; call build_vocab before train")
         vocabulary = self._vocabulary(self.data)
+        if not vocabulary.total:
+            raise OptionError("all words of the model have a count of 0; it cannot be trained further")
         if not isinstance(corpus_iterable, TrainingIds):
             with TrainingIds.of(corpus_iterable, corpus_file=corpus_file, vocabulary=vocabulary) as ids:
                 return self.train(

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokkit.embeddings.fasttext_file import FastTextArgs, FastTextData
-from tokkit.embeddings.word2vec_training import Schedule
+from tokkit.embeddings.vocabulary import stored_counts
+from tokkit.embeddings.word2vec_options import MAX_NEGATIVE
+from tokkit.embeddings.word2vec_training import Schedule, epochs_stored
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.formats.strict_json import Section, dataclass_of, typed, why
 
 if TYPE_CHECKING:
     from tokkit.embeddings.fasttext import FastText
@@ -53,26 +56,28 @@ def load(model: FastText, path: str | os.PathLike[str]) -> FastText:
     shown = os.fspath(path)
     tensors = read_safetensors(path)
     try:
-        about = json.loads(tensors.metadata[_KEY])
-        words = [word.encode("utf-8", "surrogateescape") for word in json.loads(tensors["words"].data.tobytes())]
-        model.options = type(model.options)(**about["options"])
+        about = Section(json.loads(tensors.metadata[_KEY]), "")
+        stated = typed(json.loads(tensors["words"].data.tobytes()), "words", list)
+        words = [word.encode("utf-8", "surrogateescape") for word in stated]
+        model.options = dataclass_of(type(model.options), about.take("options"), "options")
         data = FastTextData(
-            FastTextArgs(**about["args"]),
+            dataclass_of(FastTextArgs, about.take("args"), "args"),
             words,
-            np.array(tensors["counts"].data, dtype=np.int64),
+            stored_counts(tensors["counts"].data, len(words)),
             len(words),
-            int(about["n_tokens"]),
+            about.take("n_tokens", int),
             np.array(tensors["input"].data, dtype=np.float32),
             np.array(tensors["output"].data, dtype=np.float32),
             row_of_bucket=(
                 np.array(tensors["row_of_bucket"].data, dtype=np.int32) if "row_of_bucket" in tensors else None
             ),
         )
-        model.epochs_trained, of_tokens = int(about["epochs_trained"]), bool(about["tokens"])
-        model.schedule = None if about["schedule"] is None else Schedule(**about["schedule"])
+        model.epochs_trained, of_tokens = epochs_stored(about.take("epochs_trained")), about.take("tokens", bool)
+        model.schedule = Schedule.stored(about.take("schedule"))
+        about.finish()
         model.nodes = np.array(tensors["nodes"].data, dtype=np.float32) if "nodes" in tensors else None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"{shown} is not a fastText training saved by tokkit: {error!r}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise FormatError(f"{shown} is not a fastText training saved by tokkit: {why(error)}") from None
     _check(data, shown)
     both = bool(model.options.hs and model.options.negative)
     if both != (model.nodes is not None) or (model.nodes is not None and model.nodes.shape != data.output.shape):
@@ -86,9 +91,13 @@ def load(model: FastText, path: str | os.PathLike[str]) -> FastText:
 
 def _check(data: FastTextData, shown: str) -> None:
     """Raise FormatError for inconsistent arrays, because kernels do not check them."""
+    if not 0 <= data.args.neg <= MAX_NEGATIVE:
+        raise FormatError(f"{shown}: neg is {data.args.neg}; it must be from 0 to {MAX_NEGATIVE}")
+    if fault := data.args.fault():
+        raise FormatError(f"{shown}: {fault}")
     n, dim, left = len(data.words), data.args.dim, data.row_of_bucket
     rows = data.args.bucket if left is None else max(data.input.shape[0] - n, 1)
-    wanted = {"counts": (n,), "input": (n + rows, dim), "output": (n, dim)}
+    wanted: dict[str, tuple[int, ...]] = {"input": (n + rows, dim), "output": (n, dim)}
     if left is not None:
         wanted["row_of_bucket"] = (data.args.bucket,)
         if left.min(initial=0) < 0 or left.max(initial=0) >= rows:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.embeddings.product_quantizer import CENTROIDS, ProductQuantizer, QuantizedMatrix
+from tokkit.embeddings.vocabulary import MAX_TOTAL
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import temporary_files
 
@@ -49,6 +50,22 @@ class FastTextArgs:
     max_n: int = 6
     lr_update_rate: int = 100
     t: float = 1e-4
+
+    def fault(self) -> str:
+        """Return what a file states wrongly, or ""."""
+        for key, value, least, greatest in (
+            ("dim", self.dim, 1, 1 << 30),
+            ("wordNgrams", self.word_ngrams, 0, MAX_NGRAM),
+            ("bucket", self.bucket, 0, (1 << 31) - 1),
+            ("minn", self.min_n, 0, MAX_NGRAM),
+            ("maxn", self.max_n, 0, MAX_NGRAM),
+        ):
+            if type(value) is not int or not least <= value <= greatest:
+                return f"{key} is {value!r}; it must be from {least} to {greatest:,}"
+        if self.loss not in LOSSES.values() or self.model not in MODELS.values():
+            losses, models = list(LOSSES.values()), list(MODELS.values())
+            return f"loss is {self.loss!r} and model {self.model!r}; they must be of {losses} and {models}"
+        return ""
 
 
 @dataclass(eq=False)
@@ -160,18 +177,12 @@ class _Reader:
             self.wrong(f"loss is {loss} and model {model}; they must be of {list(LOSSES)} and {list(MODELS)}")
         if model == 3 and version == 11:
             max_n = 0  # these classifiers never use character n-grams
-        for key, value, least, greatest in (
-            ("dim", dim, 1, 1 << 30),
-            ("wordNgrams", word_ngrams, 0, MAX_NGRAM),
-            ("bucket", bucket, 0, (1 << 31) - 1),
-            ("minn", min_n, 0, MAX_NGRAM),
-            ("maxn", max_n, 0, MAX_NGRAM),
-        ):
-            if not least <= value <= greatest:
-                self.wrong(f"{key} is {value}; it must be from {least} to {greatest:,}")
-        return FastTextArgs(
+        made = FastTextArgs(
             dim, ws, epoch, min_count, neg, word_ngrams, LOSSES[loss], MODELS[model], bucket, min_n, max_n, each, t
         )
+        if fault := made.fault():
+            self.wrong(fault)
+        return made
 
     def entries(self, size: int, n_words: int) -> tuple[list[bytes], NDArray[np.int64]]:
         if size > (self.size - self.at) // (_ENTRY.size + 1):
@@ -192,6 +203,10 @@ class _Reader:
             counts[i] = count
         if len(set(words)) != size:
             self.wrong("the dictionary contains a word twice")
+        if counts.sum(dtype=np.float64) >= MAX_TOTAL:
+            self.wrong(
+                f"the counts of the dictionary add up to {counts.sum(dtype=np.float64):.3g}; the sum must be below 2^62"
+            )
         return words, counts
 
     def flag(self, what: str) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
 from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.formats.strict_json import typed, why
 
 LANES, LINE = 16, 64
 """Half a state is padded to a multiple of this many floats; states are aligned to this many bytes (csrc/embed/glove.h).
@@ -79,12 +80,12 @@ class GloVeState:
             about = json.loads(tensors.metadata[_KEY])
             options, losses = dict(about["options"]), [float(loss) for loss in about["losses"]]
             tally = np.array(about["tally"], dtype=np.float64).reshape(3)
-            size = int(options["vector_size"])
+            size = typed(options["vector_size"], "options.vector_size", int)
             words = tuple(json.loads(tensors["words"].data.tobytes()))
             counts = np.array(tensors["counts"].data, dtype=np.int64) if "counts" in tensors else None
             found = tensors["states"]
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"{shown} is not a GloVe model saved by tokkit: {error!r}") from None
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise FormatError(f"{shown} is not a GloVe model saved by tokkit: {why(error)}") from None
         shape = (2, len(words), 2, _step(size))
         if found.dtype != "F32" or found.shape != shape or (counts is not None and counts.shape != (len(words),)):
             raise FormatError(

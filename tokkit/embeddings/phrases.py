@@ -12,6 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
+from tokkit.formats.strict_json import loads, why
 
 StrPath = str | os.PathLike[str]
 ENGLISH_CONNECTOR_WORDS = frozenset("a an the for of with without at from to in on by and or".split())  # noqa: SIM905
@@ -105,13 +107,13 @@ class FrozenPhrases:
     @classmethod
     def load(cls, path: StrPath) -> FrozenPhrases:
         """Read a file written by `save`; FormatError for another file."""
+        data = files.read_bytes(path)
         try:
-            with open(path, encoding="utf-8") as file:
-                about = json.load(file)
+            about = loads(data)
             scores = {str(phrase): float(score) for phrase, score in about["phrasegrams"].items()}
             return cls(scores, str(about["delimiter"]), frozenset(about["connector_words"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise FormatError(f"{os.fspath(path)} is not a file of phrases: {error!r}") from None
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise FormatError(f"{os.fspath(path)} is not a file of phrases: {why(error)}") from None
 
 
 class Phrases:

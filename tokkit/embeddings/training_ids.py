@@ -146,7 +146,7 @@ class TrainingIds:
             if key is not None and about["key"] != key:
                 file.close()
                 return None
-            vocabulary = Vocabulary(tuple(about["words"]), np.array(about["counts"], dtype=np.int64))
+            vocabulary = Vocabulary.stored(about["words"], about["counts"])
             made = cls(file, about, vocabulary)
         except (KeyError, TypeError, ValueError) as error:
             file.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,9 @@ from tokkit.errors import CorpusError, OptionError, VocabError
 MIN_GUIDE, MAX_GUIDE = 1 << 10, 1 << 20
 DRAWS = 1 << 31
 """The range of a random draw (csrc/embed/negatives.h)."""
+MAX_EXPONENT = 100
+MAX_TOTAL = 1 << 62
+"""Bound of the sum of counts in a file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +100,13 @@ class Vocabulary:
         new = np.flatnonzero((known < 0) & (numbers >= max(min_count, 1)))
         return Vocabulary((*self.words, *(words[i] for i in new.tolist())), np.concatenate([total, numbers[new]]))
 
+    @classmethod
+    def stored(cls, words: Sequence[object], counts: ArrayLike) -> Vocabulary:
+        """Return the vocabulary that a file states; ValueError for words that cannot be trained on."""
+        if not all(isinstance(word, str) for word in words) or len(set(words)) != len(words):
+            raise ValueError("the words must be different texts")
+        return cls(tuple(cast("Sequence[str]", words)), stored_counts(counts, len(words)))
+
     def keep_probabilities(self, sample: float = 1e-3) -> NDArray[np.float64]:
         """Return the probability that an occurrence of each word is kept in the subsampling of frequent words.
 
@@ -112,14 +123,22 @@ class Vocabulary:
 
     def negatives(self, ns_exponent: float = 0.75) -> Negatives:
         """Return the table for drawing words with probabilities proportional to count^ns_exponent."""
-        if not np.isfinite(ns_exponent):
-            raise OptionError(f"ns_exponent is {ns_exponent!r}; it must be a finite number")
+        if not -MAX_EXPONENT <= ns_exponent <= MAX_EXPONENT:
+            raise OptionError(f"ns_exponent is {ns_exponent!r}; it must be from -{MAX_EXPONENT} to {MAX_EXPONENT}")
         # Relative to the largest, so that no exponent overflows.
         logs = np.log(self.counts.astype(np.float64)) * ns_exponent
         weights = np.cumsum(np.exp(logs - logs.max()))
         cumulated = np.round(weights / weights[-1] * DRAWS).astype(np.uint32)
         size = 2 << max(len(self) - 1, 1).bit_length()
         return Negatives(cumulated, np.zeros(min(max(size, MIN_GUIDE), MAX_GUIDE), dtype=np.uint32))
+
+
+def stored_counts(counts: ArrayLike, n: int, *, least: int = 1) -> NDArray[np.int64]:
+    """Return the counts that a file states for n words; ValueError unless each is at least `least`, and so many fit."""
+    numbers = np.array(counts, dtype=np.int64)
+    if numbers.shape != (n,) or numbers.min(initial=least) < least or numbers.sum(dtype=np.float64) >= MAX_TOTAL:
+        raise ValueError(f"the counts must be {n} numbers of at least {least}, with a sum below 2**62")
+    return numbers
 
 
 def least_count(counts: NDArray[np.int64], min_count: int, max_final_vocab: int | None) -> int:

@@ -11,9 +11,10 @@ import numpy as np
 
 from tokkit.embeddings.vocabulary import Vocabulary
 from tokkit.embeddings.word2vec_options import Word2VecOptions
-from tokkit.embeddings.word2vec_training import Schedule
+from tokkit.embeddings.word2vec_training import Schedule, epochs_stored
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.formats.strict_json import Section, dataclass_of, typed, why
 
 if TYPE_CHECKING:
     from tokkit.embeddings.word2vec import Word2Vec
@@ -54,19 +55,22 @@ def load(model: Word2Vec, path: str | os.PathLike[str]) -> Word2Vec:
             )
     tensors = read_safetensors(path)
     try:
-        about = json.loads(tensors.metadata[_KEY])
-        words = json.loads(tensors["words"].data.tobytes())
-        vocabulary = Vocabulary(tuple(words), np.array(tensors["counts"].data, dtype=np.int64))
-        model.options = Word2VecOptions(**about["options"])
+        about = Section(json.loads(tensors.metadata[_KEY]), "")
+        words = typed(json.loads(tensors["words"].data.tobytes()), "words", list)
+        vocabulary = Vocabulary.stored(words, tensors["counts"].data)
+        model.options = dataclass_of(Word2VecOptions, about.take("options"), "options")
         arrays = {
             name: np.array(tensors[name].data, dtype=np.float32) if name in tensors else None
             for name in ("vectors", "syn1neg", "syn1")
         }
-        model.corpus_count, model.corpus_total_words = about["corpus_count"], about["corpus_total_words"]
-        model.epochs_trained = about["epochs_trained"]
-        model.schedule = None if about["schedule"] is None else Schedule(**about["schedule"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise FormatError(f"{shown} is not a word2vec model saved by tokkit: {error!r}") from None
+        model.corpus_count, model.corpus_total_words = (
+            about.take(name, int) for name in ("corpus_count", "corpus_total_words")
+        )
+        model.epochs_trained = epochs_stored(about.take("epochs_trained"))
+        model.schedule = Schedule.stored(about.take("schedule"))
+        about.finish()
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FormatError(f"{shown} is not a word2vec model saved by tokkit: {why(error)}") from None
     n, d = len(words), model.options.vector_size
     shapes = {
         "vectors": (n, d),

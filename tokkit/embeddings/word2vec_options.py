@@ -14,7 +14,7 @@ _AT_LEAST = {
 }  # fmt: skip
 _SWITCHES = ("sg", "hs", "cbow_mean", "sorted_vocab", "shrink_windows", "batched", "compute_loss")
 _RATES = ("alpha", "min_alpha", "sample")
-MAX_NEGATIVE = 1000
+MAX_NEGATIVE, MAX_INT, MAX_SEED = 1000, (1 << 31) - 1, (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,11 @@ class Word2VecOptions:
     def __post_init__(self) -> None:
         for name, least in _AT_LEAST.items():
             value = getattr(self, name)
+            most = MAX_SEED if name == "seed" else MAX_INT
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise OptionError(f"{name} is {value!r}; it must be an int of at least {least}")
+            if value > most:
+                raise OptionError(f"{name} is {value!r}; it must be at most {most}")
         for name in _SWITCHES:
             if getattr(self, name, 0) not in (0, 1):
                 raise OptionError(f"{name} is {getattr(self, name)!r}; it must be 0 or 1")
@@ -51,6 +54,8 @@ class Word2VecOptions:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
                 raise OptionError(f"{name} is {value!r}; it must be a number of at least 0")
+        if isinstance(self.ns_exponent, bool) or not isinstance(self.ns_exponent, (int, float)):
+            raise OptionError(f"ns_exponent is {self.ns_exponent!r}; it must be a number")
         if self.negative > MAX_NEGATIVE:
             raise OptionError(f"negative is {self.negative}; it must be at most {MAX_NEGATIVE}")
         if not self.hs and not self.negative:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 from tokkit._core.embed import FastTextTraining, Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
+from tokkit.embeddings.word2vec_options import MAX_INT
+from tokkit.errors import FormatError
+from tokkit.formats.strict_json import dataclass_of
 
 SLICE_SECONDS = 0.25
 """Time between two checks for Ctrl-C."""
@@ -50,9 +54,33 @@ class Schedule:
     epoch_words: int = 0
     epoch_loss: float = 0.0
 
+    @classmethod
+    def stored(cls, value: object) -> Schedule | None:
+        """Return the schedule that a file states, None for null; FormatError if none can be like this."""
+        if value is None:
+            return None
+        made = dataclass_of(cls, value, "schedule")
+        counted = made.sentence, made.trained_words, made.epoch_words
+        rates = made.start_alpha, made.end_alpha
+        if not (
+            0 <= made.epoch <= made.epochs <= MAX_INT
+            and 0 <= made.first_epoch <= MAX_INT
+            and min(counted) >= 0 < made.epochs
+            and all(0 <= rate < math.inf for rate in rates)
+        ):
+            raise FormatError(f"schedule: {made} has numbers that do not occur in a training")
+        return made
+
     def alpha(self, epoch: int) -> float:
         """Return the learning rate at the start of an epoch."""
         return self.start_alpha - (self.start_alpha - self.end_alpha) * epoch / self.epochs
+
+
+def epochs_stored(value: object) -> int:
+    """Return the number of finished epochs that a file states; FormatError if it is none."""
+    if type(value) is not int or not 0 <= value <= MAX_INT:
+        raise FormatError(f"epochs_trained is {value!r}; it must be an int from 0 to {MAX_INT}")
+    return value
 
 
 def run_epoch(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, get_args, get_type_hints
 
 from tokkit.errors import FormatError
 from tokkit.formats import decimals, files
 
+T = TypeVar("T")
 _MISSING: Any = object()
 _NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
 
@@ -110,6 +112,32 @@ class Section:
         """Raise FormatError for a key that was not read, because an unknown key may change the ids."""
         for key, value in self._rest.items():
             raise FormatError(f"{self.at(key)}: unknown key (its value is {brief(value)})")
+
+
+def why(error: Exception) -> str:
+    """Return what an error says about a file; of a KeyError, that the key is missing."""
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def dataclass_of(kind: type[T], value: object, path: str) -> T:
+    """Return a dataclass from the object that `dataclasses.asdict` makes; FormatError unless all types are as stated.
+
+    Where a field states a number or a boolean, 0 and 1 may stand for false and true, and the other way round.
+    """
+    section, stated = Section(value, path), get_type_hints(kind)
+    made: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        types = get_args(stated[field.name]) or (stated[field.name],)
+        also = (int, bool) if int in types or bool in types else (int,) if float in types else ()
+        default = _MISSING if field.default is dataclasses.MISSING else field.default
+        found = section.take(field.name, default=default)
+        if type(found) not in also:
+            typed(found, section.at(field.name), *types)
+        if type(found) is int and not -(1 << 63) <= found < 1 << 63:
+            raise FormatError(f"{section.at(field.name)}: {brief(found)} does not fit into 64 bits")
+        made[field.name] = float(found) if float in types and type(found) is int else found
+    section.finish()
+    return kind(**made)
 
 
 def refuse(path: str, value: object, supported: Iterable[object], why: str = "") -> NoReturn:

@@ -1,0 +1,79 @@
+"""A file of a training of embeddings: refused by an error of tokkit, or written as it was, and trained further."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from mutate_binary import METADATA as CHANGE
+from tokkit.embeddings import FastText, FrozenPhrases, GloVe, TrainingIds, Word2Vec
+from tokkit.embeddings.cooccurrence import count_cooccurrence
+from tokkit.errors import TokkitError
+
+__all__ = ["CHANGE", "check"]
+
+SENTENCES = [["the", "cat", "sat", "on", "the", "mat"], ["a", "dog"], ["the", "dog", "sat"]]
+MOST_EPOCHS = 20
+
+
+def train(model: Word2Vec | FastText) -> None:
+    """Go on with an interrupted training, if it has few epochs, and train once more."""
+    schedule = model.schedule
+    if schedule is not None and schedule.epochs <= MOST_EPOCHS:
+        model.train(SENTENCES, total_examples=len(SENTENCES), resume=True)
+    model.train(SENTENCES, total_examples=len(SENTENCES), epochs=1)
+
+
+def check_word2vec(path: Path, again: Path) -> None:
+    model = Word2Vec.load(path, workers=1)
+    model.save(again)
+    Word2Vec.load(again, workers=1).save(path)
+    assert path.read_bytes() == again.read_bytes()
+    train(model)
+
+
+def check_fasttext(path: Path, again: Path) -> None:
+    model = FastText.load_checkpoint(path, workers=1)
+    model.save_checkpoint(again)
+    FastText.load_checkpoint(again, workers=1).save_checkpoint(path)
+    assert path.read_bytes() == again.read_bytes()
+    train(model)
+
+
+def check_glove(path: Path, again: Path) -> None:
+    model = GloVe.load(path, threads=1)
+    model.save(again)
+    GloVe.load(again).save(path)
+    assert path.read_bytes() == again.read_bytes()
+    words = model.wv.index_to_key
+    model.train(count_cooccurrence([words, words], window=2), epochs=1)
+
+
+def check_phrases(path: Path, again: Path) -> None:
+    model = FrozenPhrases.load(path)
+    found = [model[sentence] for sentence in SENTENCES]
+    model.save(again)
+    assert [FrozenPhrases.load(again)[sentence] for sentence in SENTENCES] == found
+
+
+def check_training_ids(path: Path, again: Path) -> None:
+    with TrainingIds.open(path) as ids:
+        words = ids.vocabulary.words
+        assert sum(len([words[id_] for id_ in sentence]) for sentence in ids.sentences()) == len(ids)
+
+
+CHECKS: tuple[Callable[[Path, Path], None], ...] = (
+    check_word2vec, check_fasttext, check_glove, check_phrases, check_training_ids,
+)  # fmt: skip
+
+
+def check(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, again = Path(folder) / "given", Path(folder) / "again"
+        for one in CHECKS:
+            path.write_bytes(data)
+            try:
+                one(path, again)
+            except TokkitError:
+                continue
