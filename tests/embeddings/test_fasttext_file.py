@@ -132,6 +132,14 @@ def test_what_does_not_belong_in_a_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="in a pruned model"):
         fasttext_file.read(path)
     data = model()
+    data.args = FastTextArgs(**vars(data.args) | {"model": "cbow"})
+    data.words, data.counts = data.words[: data.n_words], data.counts[: data.n_words]
+    data.output = np.zeros((data.n_words, data.args.dim), np.float32)
+    data.pruned = np.empty((0, 2), np.int32)
+    fasttext_file.write(data, path)
+    with pytest.raises(FormatError, match="its model is cbow; only classifiers can be pruned"):
+        fasttext_file.read(path)
+    data = model()
     data.words[1] = b"a\0b"
     with pytest.raises(OptionError, match="NUL"):
         fasttext_file.write(data, path)

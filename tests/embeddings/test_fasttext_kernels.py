@@ -245,3 +245,5 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     training = embed.ClassifierTraining(good, lines(4, 7), ids, ends, total=2, rate_each=1, lr=0.1)
     of_arguments(lambda: training.run(1, 1, begun=0, seed=0), "out of range")
     of_arguments(lambda: embed.row_means(draw(4, 3), ids, ends, draw(2, 3)), "2 ends and|1 ends and")
+    many = np.array([4], np.uint32)
+    of_arguments(lambda: embed.row_means(draw(4, 3), many, np.array([1]), draw(1, 3)), "row 4 is out of range")

@@ -260,6 +260,8 @@ class _Reader:
             self.wrong(f"the output matrix has {data.output.shape[0]:,} rows for {outputs:,} words or labels")
         if not outputs:
             self.wrong("the file has no labels" if args.model == "supervised" else "the file has no words")
+        if data.pruned is not None and args.model != "supervised":
+            self.wrong(f"its n-grams are pruned, but its model is {args.model}; only classifiers can be pruned")
         if data.pruned is not None and args.bucket > _MAX_PRUNED_BUCKET:
             self.wrong(f"bucket is {args.bucket:,}; in a pruned model it must be at most {_MAX_PRUNED_BUCKET:,}")
         if data.pruned is not None and len(data.pruned):

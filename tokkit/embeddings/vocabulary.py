@@ -16,7 +16,7 @@ from tokkit.errors import CorpusError, OptionError, VocabError
 MIN_GUIDE, MAX_GUIDE = 1 << 10, 1 << 20
 DRAWS = 1 << 31
 """The range of a random draw (csrc/embed/negatives.h)."""
-MAX_EXPONENT = 100
+MAX_EXPONENT = 1000
 MAX_TOTAL = 1 << 62
 """Bound of the sum of counts in a file."""
 

@@ -64,6 +64,16 @@ cdef int check_ends(const int64_t[::1] ends, Py_ssize_t n, object name) except -
     return 0
 
 
+cdef int check_row_numbers(const uint32_t[::1] rows, Py_ssize_t n) except -1:
+    cdef uint32_t greatest = 0
+    cdef Py_ssize_t i
+    for i in range(rows.shape[0]):
+        greatest = max(greatest, rows[i])
+    if rows.shape[0] and greatest >= n:
+        raise ValueError(f"row {greatest} is out of range; there are {n} rows")
+    return 0
+
+
 cdef class FastTextObjective:
     """What to predict from a mean of rows of `input` by rows of `output`, and how: see csrc/embed/fasttext.h.
 
@@ -169,6 +179,7 @@ cdef class FastTextTraining:
         cdef tk_fasttext_work *w = &self.work
         check_ends(ends, len(ids), "ids")
         check_ends(row_ends, len(rows), "rows")
+        check_row_numbers(rows, objective.input.shape[0])
         if not window:
             raise ValueError("window is 0; it must be at least 1")
         if len(gain) != len(row_ends) or (len(keep) and len(keep) != len(gain)):
@@ -215,10 +226,7 @@ def row_means(
     const float[:, ::1] matrix not None, const uint32_t[::1] rows not None, const int64_t[::1] ends not None,
     float[:, ::1] out not None, *, int threads=1, str isa=None,
 ):
-    """Write the mean of the rows from ends[i - 1] to ends[i] to out[i], 0 if there are none.
-
-    The rows must be below len(matrix).
-    """
+    """Write the mean of the rows from ends[i - 1] to ends[i] to out[i], 0 if there are none."""
     cdef int chosen = floats_isa(isa)
     cdef Py_ssize_t n = out.shape[0]
     if len(ends) != n or matrix.shape[1] != out.shape[1] or (n and ends[n - 1] != len(rows)):
@@ -226,6 +234,7 @@ def row_means(
             f"there are {len(ends)} ends and {len(rows)} rows, and out has shape {shape_tuple(out.shape, 2)}; it must "
             f"be (ends, {matrix.shape[1]}), and the last end be the number of rows"
         )
+    check_row_numbers(rows, matrix.shape[0])
     if not n or not out.shape[1]:
         return
     if not len(rows):
