@@ -11,11 +11,10 @@ from typing import Any
 
 from tokkit import formats
 from tokkit.chat import config as chat_config
-from tokkit.compat.transformers.added_token import AddedToken
-from tokkit.compat.transformers.special_tokens import ROLES
+from tokkit.compat.transformers import settings
 from tokkit.definition import Definition
-from tokkit.errors import DownloadError, FormatError, OptionError
-from tokkit.formats import files, strict_json, tokenizer_json
+from tokkit.errors import DownloadError, OptionError
+from tokkit.formats import files, tokenizer_json
 from tokkit.registry import hub
 from tokkit.tokenizer import Tokenizer
 
@@ -49,29 +48,17 @@ def settings_of(path: Path) -> tuple[dict[str, Any], str | None]:
     """Return the settings next to a tokenizer, and its model type; {} and None for a single file."""
     if path.is_file():
         return {}, None
-    settings = _json(path / MAP) | _json(path / CONFIG)
+    found = settings.read(path / MAP) | settings.read(path / CONFIG)
     templates = chat_config.templates_of(path, path / CONFIG)
     if templates:
-        settings["chat_template"] = templates["default"] if list(templates) == ["default"] else templates
-    model_type = _json(path / MODEL).get("model_type")
-    return settings, model_type if isinstance(model_type, str) else None
+        found["chat_template"] = templates["default"] if list(templates) == ["default"] else templates
+    model_type = settings.read(path / MODEL).get("model_type")
+    return found, model_type if isinstance(model_type, str) else None
 
 
-def _json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        value = strict_json.loads(files.read_bytes(path))
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
-    if not isinstance(value, dict):
-        raise FormatError(f"{files.show(path)}: the file must hold an object, not {strict_json.kind(value)}")
-    return value
-
-
-def definition_in(path: Path, settings: dict[str, Any]) -> Definition:
+def definition_in(path: Path, given: dict[str, Any]) -> Definition:
     """Return the definition in a file or a folder; ValueError if there is none."""
-    prefix, whole = settings.get("add_prefix_space"), path / "tokenizer.json" if path.is_dir() else path
+    prefix, whole = given.get("add_prefix_space"), path / "tokenizer.json" if path.is_dir() else path
     if isinstance(prefix, bool) and whole.name == "tokenizer.json" and whole.is_file():
         value = json.loads(files.read_bytes(whole))
         if _set_prefix(value.get("pre_tokenizer"), prefix):
@@ -130,21 +117,3 @@ def from_transformers(tok: Any) -> Tokenizer:
     tokenizer.json.
     """
     return Tokenizer(without_lengths(definition_of(tok)))
-
-
-def token_of(value: Any) -> Any:
-    """Return a token of a configuration: an object becomes an AddedToken, text and None are unchanged."""
-    return AddedToken.of(value) if isinstance(value, dict) else value
-
-
-def roles_of(settings: dict[str, Any]) -> tuple[dict[str, Any], list[Any], dict[str, Any], dict[int, AddedToken]]:
-    """Return (roles, extra tokens, additional roles by name, added tokens by id) of settings."""
-    roles = {role: token_of(settings[role]) for role in ROLES if role in settings}
-    extra: Any = settings.get("extra_special_tokens")
-    if extra is None:
-        extra = settings.get("additional_special_tokens")
-    named = dict(settings.get("model_specific_special_tokens") or {})
-    if isinstance(extra, dict):
-        named, extra = {**named, **extra}, settings.get("additional_special_tokens")
-    added = {int(id_): AddedToken.of(token) for id_, token in (settings.get("added_tokens_decoder") or {}).items()}
-    return roles, [token_of(token) for token in extra or ()], {k: token_of(v) for k, v in named.items()}, added

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tokkit.compat.transformers import classes, loading, training
 from tokkit.compat.transformers.lengths import UNLIMITED
 from tokkit.compat.transformers.saving import Save
+from tokkit.compat.transformers.settings import roles_of
 from tokkit.definition import Definition
 from tokkit.errors import OptionError
 from tokkit.postprocessors.template import Template
@@ -101,7 +102,7 @@ class PreTrainedTokenizerFast(Save):
         if isinstance(self.chat_template, (list, tuple)):
             self.chat_template = {item["name"]: item["template"] for item in self.chat_template}
         self._become(loading.without_lengths(definition))
-        roles, extra, named, added = loading.roles_of(settings)
+        roles, extra, named, added = roles_of(settings)
         if named:
             self.SPECIAL_TOKENS_ATTRIBUTES = [*self.SPECIAL_TOKENS_ATTRIBUTES, *named]
         for role, token in {**self.assumed.roles, **roles, **named}.items():
