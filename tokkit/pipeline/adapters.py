@@ -22,6 +22,7 @@ from tokkit.nn.grad.layers import joined_name
 from tokkit.nn.grad.parameters import Shapes
 from tokkit.pipeline import modules, task_heads
 from tokkit.pipeline.copying import copy_files
+from tokkit.pipeline.families import MAX_NUMBER
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 CLASSIFIER = "classifier_config.json"
@@ -70,7 +71,7 @@ def read_adapter(folder: str | os.PathLike[str]) -> Adapter:
         if about.get(key) not in allowed:
             raise FormatError(f"{where}: {key}: {brief(about[key])} is not supported; it must be {brief(allowed[0])}")
     rank, alpha = about.get("r"), about.get("lora_alpha")
-    if not isinstance(rank, int) or rank < 1 or not isinstance(alpha, (int, float)):
+    if type(rank) is not int or rank < 1 or not isinstance(alpha, (int, float)) or not abs(alpha) <= MAX_NUMBER:
         raise FormatError(f"{where}: r is {brief(rank)} and lora_alpha {brief(alpha)}; they must be numbers above 0")
     tensors = read_safetensors(folder / WEIGHTS)
     found: dict[str, dict[str, Floats]] = {}

@@ -16,7 +16,7 @@ from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
 from tokkit.pipeline.decoder_ropes import ropes
-from tokkit.pipeline.families import ACTIVATIONS, check_layers, count, family_of
+from tokkit.pipeline.families import ACTIVATIONS, check_layers, count, family_of, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,17 +294,17 @@ def _activation(config: Mapping[str, Any], family: Family) -> str:
 
 
 def _scale(config: Mapping[str, Any]) -> float | None:
-    scalar = typed(config.get("query_pre_attn_scalar", 1), "query_pre_attn_scalar", int, float)
+    scalar = number(config.get("query_pre_attn_scalar", 1), "query_pre_attn_scalar")
     if not scalar > 0:
         raise FormatError(f"query_pre_attn_scalar is {scalar}; it must be above 0")
-    return float(scalar) ** -0.5 if "query_pre_attn_scalar" in config else None
+    return scalar**-0.5 if "query_pre_attn_scalar" in config else None
 
 
 def _cap(config: Mapping[str, Any], key: str) -> float:
-    cap = typed(config.get(key) or 0, key, int, float)
+    cap = number(config.get(key) or 0, key)
     if cap < 0:
         raise FormatError(f"{key} is {cap}; it must be above 0, or null")
-    return float(cap)
+    return cap
 
 
 def _experts(config: Mapping[str, Any], family: Family, n_layers: int) -> ExpertsConfig:

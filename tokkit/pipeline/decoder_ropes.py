@@ -9,6 +9,7 @@ from typing import Any
 from tokkit.errors import FormatError
 from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.rope import RopeConfig
+from tokkit.pipeline.families import number
 
 KINDS = {
     "default": "none", "linear": "linear", "dynamic": "dynamic", "yarn": "yarn", "llama3": "llama3",
@@ -54,7 +55,7 @@ def _rope(
     if not isinstance(kind, str) or kind not in KINDS:
         raise FormatError(f"{path}.rope_type: {brief(kind)} is not supported; it must be one of {', '.join(KINDS)}")
     part = stated.get("partial_rotary_factor", config.get("partial_rotary_factor", config.get("rotary_pct", share)))
-    rotary = int(head_dim * _number(part, f"{path}.partial_rotary_factor"))
+    rotary = int(head_dim * number(part, f"{path}.partial_rotary_factor"))
     original = stated.get("original_max_position_embeddings", config.get("original_max_position_embeddings"))
     if kind == "dynamic":  # transformers scales it by the number of positions of the model, and ignores other keys
         original = max_length
@@ -65,43 +66,43 @@ def _rope(
     if kind in ("longrope", "su"):
         raise FormatError(f"{path}.long_factor: missing")
     if kind != "default":
-        options["factor"] = _number(stated.get("factor"), f"{path}.factor")
-        options["original_length"] = int(_number(original or max_length, f"{path}.original_max_position_embeddings"))
+        options["factor"] = number(stated.get("factor"), f"{path}.factor")
+        options["original_length"] = int(number(original or max_length, f"{path}.original_max_position_embeddings"))
     if kind == "yarn":
-        options |= {name: _number(stated[name], f"{path}.{name}") for name in ("beta_fast", "beta_slow")
+        options |= {name: number(stated[name], f"{path}.{name}") for name in ("beta_fast", "beta_slow")
                     if stated.get(name) is not None}  # fmt: skip
         options["attention_factor"] = _attention_factor(stated, path, options["factor"])
     if kind == "llama3":
         options |= {
-            name: _number(stated.get(name), f"{path}.{name}") for name in ("low_freq_factor", "high_freq_factor")
+            name: number(stated.get(name), f"{path}.{name}") for name in ("low_freq_factor", "high_freq_factor")
         }
     base = _base(stated, path, config)
     return RopeConfig(head_dim=head_dim, base=base, rotary_dim=rotary, scaling=KINDS[kind], **options)
 
 
 def _base(stated: Mapping[str, Any], path: str, config: Mapping[str, Any]) -> float:
-    return _number(stated.get("rope_theta", config.get("rope_theta", 10000.0)), f"{path}.rope_theta")
+    return number(stated.get("rope_theta", config.get("rope_theta", 10000.0)), f"{path}.rope_theta")
 
 
 def _long(
     stated: Mapping[str, Any], path: str, config: Mapping[str, Any], original: object, max_length: int
 ) -> dict[str, Any]:
     """Return LongRoPE's options: factors of the angles for texts up to the training length, and for longer texts."""
-    trained = int(_number(original, f"{path}.original_max_position_embeddings"))
-    factor = _number(stated.get("factor") or max_length / max(trained, 1), f"{path}.factor")
+    trained = int(number(original, f"{path}.original_max_position_embeddings"))
+    factor = number(stated.get("factor") or max_length / max(trained, 1), f"{path}.factor")
     grown = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 and trained > 1 else 1.0
     made: dict[str, Any] = {"original_length": trained, "attention_factor": grown}
     if stated.get("attention_factor") is not None:
-        made["attention_factor"] = _number(stated["attention_factor"], f"{path}.attention_factor")
+        made["attention_factor"] = number(stated["attention_factor"], f"{path}.attention_factor")
     for ours, key in (("pair_factors", "short_factor"), ("long_factors", "long_factor")):
         factors = typed(stated.get(key), f"{path}.{key}", list)
-        made[ours] = tuple(_number(each, f"{path}.{key}") for each in factors)
+        made[ours] = tuple(number(each, f"{path}.{key}") for each in factors)
     return made
 
 
 def _attention_factor(stated: Mapping[str, Any], path: str, factor: float) -> float:
     if stated.get("attention_factor") is not None:
-        return _number(stated["attention_factor"], f"{path}.attention_factor")
+        return number(stated["attention_factor"], f"{path}.attention_factor")
 
     def grown(by: float) -> float:
         return 0.1 * by * math.log(factor) + 1 if factor > 1 else 1.0
@@ -109,9 +110,5 @@ def _attention_factor(stated: Mapping[str, Any], path: str, factor: float) -> fl
     # In DeepSeek's form there is one factor for queries and one for all dimensions.
     one, other = stated.get("mscale"), stated.get("mscale_all_dim")
     if one and other:
-        return grown(_number(one, f"{path}.mscale")) / grown(_number(other, f"{path}.mscale_all_dim"))
+        return grown(number(one, f"{path}.mscale")) / grown(number(other, f"{path}.mscale_all_dim"))
     return grown(1)
-
-
-def _number(value: object, path: str) -> float:
-    return float(typed(value, path, int, float))

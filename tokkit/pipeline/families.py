@@ -30,6 +30,8 @@ OTHERS = (
 """Unused tensors that are allowed in a file: buffers, and task heads."""
 
 
+MAX_NUMBER = 1e12
+"""Above all numbers of published models, and small enough for products of a few of them."""
 MAX_LAYERS = 1024
 """The maximum number of layers: the names of all tensors are listed before the first is read."""
 
@@ -264,6 +266,14 @@ def count(config: Mapping[str, Any], key: str, default: int | None = None, *, mi
     if not minimum <= value <= 1 << 31:
         raise FormatError(f"{key} is {value}; it must be a whole number of at least {minimum}")
     return int(value)
+
+
+def number(value: object, path: str) -> float:
+    """Return a number of a file; FormatError for another type, NaN, or a number that no model has."""
+    made = typed(value, path, int, float)
+    if not abs(made) <= MAX_NUMBER:
+        raise FormatError(f"{path} is {brief(value)}; it must be a number of at most {MAX_NUMBER:g}")
+    return float(made)
 
 
 def check_layers(n: int, key: str) -> None:

@@ -17,7 +17,7 @@ from tokkit.nn.config import GATES
 from tokkit.nn.rope import RopeConfig
 from tokkit.pipeline import decoder_families, gguf_experts
 from tokkit.pipeline.decoder_families import DecoderSpec
-from tokkit.pipeline.families import check_layers, count
+from tokkit.pipeline.families import check_layers, count, number
 
 ROPE_FACTORS = "rope_freqs.weight"
 """The tensor of divisors of the frequencies, one for each pair of a head (Llama 3)."""
@@ -275,10 +275,7 @@ class _Model:
 
     def _number(self, short: str, default: float | None = None) -> float:
         name = self.name(short)
-        value = typed(self._keys.get(name, default), name, int, float)
-        if not abs(value) < 1e30:
-            raise FormatError(f"{name} is {value}; it must be a finite number")
-        return float(value)
+        return number(self._keys.get(name, default), name)
 
 
 def _text(keys: Mapping[str, Value], name: str, default: str | None = None) -> str | None:

@@ -14,7 +14,7 @@ from tokkit.formats.strict_json import brief, typed
 from tokkit.nn.config import TransformerConfig
 from tokkit.pipeline import decoder_families
 from tokkit.pipeline.decoder_families import SIZES, DecoderSpec, Family
-from tokkit.pipeline.families import ACTIVATIONS, TABLES, check_layers, count, family_of
+from tokkit.pipeline.families import ACTIVATIONS, TABLES, check_layers, count, family_of, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,9 +195,9 @@ def _scaled(config: Mapping[str, Any]) -> dict[str, Any]:
     # GTE's NTK scaling: the base times the factor, and all frequencies divided by the same number (Su 2023).
     if stated.get("mixed_b") is not None:
         raise FormatError("rope_scaling.mixed_b is not supported; leave it out")
-    by = float(typed(stated.get("factor"), "rope_scaling.factor", int, float))
+    by = number(stated.get("factor"), "rope_scaling.factor")
     if not by > 0:
         raise FormatError(f"rope_scaling.factor is {by}; it must be above 0")
     size = max(count(config, "hidden_size") // count(config, "num_attention_heads"), 1)
-    base = float(typed(config.get("rope_theta"), "rope_theta", int, float)) * by
+    base = number(config.get("rope_theta"), "rope_theta") * by
     return {"rope_scaling": {"rope_type": "linear", "factor": by ** (2 / size)}, "rope_theta": base}
