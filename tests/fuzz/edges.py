@@ -1,8 +1,8 @@
 """The edges of tokkit's Python that something takes while it runs: what targets in Python count.
 
 Where Python has `sys.monitoring` (3.12), an edge is a line that is reached, a way that a branch goes, or an instruction
-that an exception passes. Each is watched only until it was seen, which makes targets two to eight times as fast as a
-trace of every line, of which the edges are pairs of consecutive lines.
+that an exception passes. Each is watched only until it was seen, which makes most targets two to four times as fast as
+a trace of every line; there, edges are pairs of consecutive lines.
 """
 
 from __future__ import annotations
