@@ -210,6 +210,12 @@ def test_dimensions_that_a_matrix_does_not_have_are_refused(options: dict[str, A
         truncated_svd(sparse(np.ones((3, 4))), **options)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_matrix_that_is_not_finite_has_no_svd(bad: float) -> None:
+    with pytest.raises(OptionError, match=f"the matrix has {bad}; all numbers must be finite"):
+        truncated_svd(sparse(np.array([[1, 0, bad], [0, 2, 1.0]])), 1)
+
+
 @pytest.mark.parametrize(
     "make",
     [

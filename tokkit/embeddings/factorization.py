@@ -33,7 +33,7 @@ def truncated_svd(
     "randomized" is the method of Halko, Martinsson and Tropp (2011) with `iterations` power iterations, in float32;
     more iterations are more accurate if singular values decay slowly. "arpack" is exact and slower, and needs scipy.
     Signs are chosen so that the largest absolute value of each column of u is positive. OptionError if k is too large
-    for the matrix.
+    for the matrix, or a number is not finite.
     """
     if method not in METHODS:
         raise OptionError(f"method is {method!r}; it must be one of {', '.join(METHODS)}")
@@ -42,6 +42,9 @@ def truncated_svd(
     if k > most:
         rows, columns = matrix.shape
         raise OptionError(f"k is {k}; with {method} a matrix of {rows:,} × {columns:,} has at most {most:,} dimensions")
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if len(bad):
+        raise OptionError(f"the matrix has {float(matrix.data[bad[0]])!r}; all numbers must be finite")
     random = np.random.default_rng(as_int("seed", seed, minimum=0))
     if method == "arpack":
         u, s, vt = _arpack(matrix, k, random)
