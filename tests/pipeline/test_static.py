@@ -247,3 +247,11 @@ def test_damaged_folders_are_refused(static: StaticEncoder, tmp_path: Path, tens
     write_safetensors(tmp_path / "static" / "model.safetensors", tensors)
     with pytest.raises(FormatError, match=rf"model\.safetensors: .*{said}"):
         pipeline.load(tmp_path / "static")
+
+
+def test_an_encoder_with_a_weight_that_is_no_number_is_not_distilled(tmp_path: Path) -> None:
+    tensors = model_folders.tensors_of(model_folders.BERT)
+    tensors["bert.embeddings.word_embeddings.weight"][6, 3] = np.nan
+    encoder = pipeline.load(model_folders.write(tmp_path / "encoder", tensors=tensors))
+    with pytest.raises(OptionError, match="state of the token 'cat' is not finite"):
+        pipeline.distill(encoder)  # type: ignore[arg-type]

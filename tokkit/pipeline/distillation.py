@@ -63,7 +63,8 @@ def distill(
     with the vector of the whole word. The model reads the first `max_length` tokens of a text (None: all). `progress`
     is called with (tokens done, total).
 
-    Raises OptionError for invalid options, TypeError if `encoder` is not a `SentenceEncoder`.
+    Raises OptionError for invalid options and for states that are not finite, TypeError if `encoder` is not a
+    `SentenceEncoder`.
 
     >>> from tokkit import pipeline
     >>> encoder = pipeline.load("all-MiniLM-L6-v2/")  # doctest: +SKIP
@@ -77,6 +78,10 @@ def distill(
     known = _vocabulary(encoder, vocabulary, thread_count(threads))
     with nn.threads(nn.current_threads() if threads is None else threads):
         made = _forward(encoder, known.packed, pooling, progress)
+    bad = np.flatnonzero(~np.isfinite(made).all(axis=1))
+    if len(bad):
+        token = known.tokenizer.vocab[int(known.ids[bad[0]])].decode("utf-8", "replace")
+        raise OptionError(f"the encoder's state of the token {token!r} is not finite; a weight of the model is not")
     made = principal_components(made, pca_dims)
     if sif_coefficient is not None:
         made *= zipf_weights(len(made), sif_coefficient)[:, None].astype(np.float32)
