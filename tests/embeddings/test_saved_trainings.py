@@ -126,3 +126,16 @@ def test_options_that_no_training_can_have_are_refused() -> None:
             Word2Vec(**options)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match=r"ns_exponent is 1e\+308; it must be from -1000 to 1000"):
         Word2Vec(SENTENCES, ns_exponent=1e308, **SMALL)
+
+
+@pytest.mark.parametrize(("write", "read"), [(word2vec, Word2Vec.load), (fasttext, FastText.load_checkpoint)])
+def test_a_training_is_not_resumed_with_a_shorter_corpus(
+    write: Callable[[Path], None], read: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    write(tmp_path / "model")
+    change(tmp_path / "model", "schedule.epoch", 0)
+    change(tmp_path / "model", "schedule.sentence", 5)
+    model = read(tmp_path / "model")
+    with pytest.raises(OptionError, match=r"interrupted after 5 sentences, but this corpus has 4; resume it with"):
+        model.train(SENTENCES[:4], total_examples=4, resume=True)
+    model.train(SENTENCES, total_examples=len(SENTENCES), resume=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tokkit._core.embed import FastTextTraining, Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
 from tokkit.embeddings.word2vec_options import MAX_INT
-from tokkit.errors import FormatError
+from tokkit.errors import FormatError, OptionError
 from tokkit.formats.strict_json import dataclass_of
 
 SLICE_SECONDS = 0.25
@@ -94,6 +94,11 @@ def run_epoch(
 
     Ctrl-C during a slice is raised after it: the slice counts, because the core itself records its end.
     """
+    if schedule.sentence > ids.n_sentences:
+        raise OptionError(
+            f"the training was interrupted after {schedule.sentence:,} sentences, but this corpus has "
+            f"{ids.n_sentences:,}; resume it with the same corpus"
+        )
     tally = np.array([schedule.sentence, 0.0, 0.0])
     before = replace(schedule)
     try:
