@@ -296,14 +296,14 @@ def _activation(config: Mapping[str, Any], family: Family) -> str:
 def _scale(config: Mapping[str, Any]) -> float | None:
     scalar = number(config.get("query_pre_attn_scalar", 1), "query_pre_attn_scalar")
     if not scalar > 0:
-        raise FormatError(f"query_pre_attn_scalar is {scalar}; it must be above 0")
+        raise FormatError(f"query_pre_attn_scalar is {scalar:g}; it must be above 0")
     return scalar**-0.5 if "query_pre_attn_scalar" in config else None
 
 
 def _cap(config: Mapping[str, Any], key: str) -> float:
     cap = number(config.get(key) or 0, key)
     if cap < 0:
-        raise FormatError(f"{key} is {cap}; it must be above 0, or null")
+        raise FormatError(f"{key} is {cap:g}; it must be above 0, or null")
     return cap
 
 
