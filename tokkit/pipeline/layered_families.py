@@ -197,7 +197,7 @@ def _scaled(config: Mapping[str, Any]) -> dict[str, Any]:
         raise FormatError("rope_scaling.mixed_b is not supported; leave it out")
     by = number(stated.get("factor"), "rope_scaling.factor")
     if not by > 0:
-        raise FormatError(f"rope_scaling.factor is {by:g}; it must be above 0")
+        raise FormatError(f"rope_scaling.factor is {by}; it must be above 0")
     size = max(count(config, "hidden_size") // count(config, "num_attention_heads"), 1)
     base = number(config.get("rope_theta"), "rope_theta") * by
     return {"rope_scaling": {"rope_type": "linear", "factor": by ** (2 / size)}, "rope_theta": base}
