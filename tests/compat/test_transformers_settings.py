@@ -59,3 +59,9 @@ def test_a_wrong_value_is_named(key: str, value: object, message: str, tmp_path:
     path = write(tmp_path, **{key: value})
     with pytest.raises(FormatError, match=f"{path.name}.*{message}"):
         AutoTokenizer.from_pretrained(tmp_path)
+
+
+def test_a_config_of_a_model_may_have_other_values_under_these_keys(tmp_path: Path) -> None:
+    write(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", "pad_token": 0, "max_len": "long"}))
+    assert AutoTokenizer.from_pretrained(tmp_path).pad_token == "<|end|>"

@@ -139,3 +139,16 @@ def test_a_training_is_not_resumed_with_a_shorter_corpus(
     with pytest.raises(OptionError, match=r"interrupted after 5 sentences, but this corpus has 4; resume it with"):
         model.train(SENTENCES[:4], total_examples=4, resume=True)
     model.train(SENTENCES, total_examples=len(SENTENCES), resume=True)
+
+
+def test_a_model_whose_counts_are_all_0_is_not_trained_further(tmp_path: Path) -> None:
+    model = FastText(SENTENCES, bucket=6, **SMALL)
+    model.data.counts[:] = 0  # type: ignore[union-attr]
+    model.save(tmp_path / "model.bin")
+    with pytest.raises(OptionError, match="all words of the model have a count of 0"):
+        FastText.load(tmp_path / "model.bin").train(SENTENCES, epochs=1)
+
+
+def test_the_largest_seed_is_read_again(tmp_path: Path) -> None:
+    Word2Vec(SENTENCES, seed=(1 << 64) - 1, **SMALL).save(tmp_path / "model")
+    assert Word2Vec.load(tmp_path / "model").options.seed == (1 << 64) - 1

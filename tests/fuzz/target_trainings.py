@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mutate_binary import METADATA as CHANGE
 from tokkit.embeddings import FastText, FrozenPhrases, GloVe, TrainingIds, Word2Vec
@@ -25,27 +27,25 @@ def train(model: Word2Vec | FastText) -> None:
     model.train(SENTENCES, total_examples=len(SENTENCES), epochs=1)
 
 
-def check_word2vec(path: Path, again: Path) -> None:
-    model = Word2Vec.load(path, workers=1)
-    model.save(again)
-    Word2Vec.load(again, workers=1).save(path)
+def check_kept(path: Path, again: Path, load: Callable[[Path], Any], save: Callable[[Any, Path], None]) -> Any:
+    """Return the training in a file, which is written as it was read."""
+    model = load(path)
+    save(model, again)
+    save(load(again), path)
     assert path.read_bytes() == again.read_bytes()
-    train(model)
+    return model
+
+
+def check_word2vec(path: Path, again: Path) -> None:
+    train(check_kept(path, again, partial(Word2Vec.load, workers=1), Word2Vec.save))
 
 
 def check_fasttext(path: Path, again: Path) -> None:
-    model = FastText.load_checkpoint(path, workers=1)
-    model.save_checkpoint(again)
-    FastText.load_checkpoint(again, workers=1).save_checkpoint(path)
-    assert path.read_bytes() == again.read_bytes()
-    train(model)
+    train(check_kept(path, again, partial(FastText.load_checkpoint, workers=1), FastText.save_checkpoint))
 
 
 def check_glove(path: Path, again: Path) -> None:
-    model = GloVe.load(path, threads=1)
-    model.save(again)
-    GloVe.load(again).save(path)
-    assert path.read_bytes() == again.read_bytes()
+    model = check_kept(path, again, partial(GloVe.load, threads=1), GloVe.save)
     words = model.wv.index_to_key
     model.train(count_cooccurrence([words, words], window=2), epochs=1)
 

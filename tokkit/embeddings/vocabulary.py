@@ -133,11 +133,11 @@ class Vocabulary:
         return Negatives(cumulated, np.zeros(min(max(size, MIN_GUIDE), MAX_GUIDE), dtype=np.uint32))
 
 
-def stored_counts(counts: ArrayLike, n: int, *, least: int = 1) -> NDArray[np.int64]:
-    """Return the counts that a file states for n words; ValueError unless each is at least `least`, and so many fit."""
+def stored_counts(counts: ArrayLike, n: int) -> NDArray[np.int64]:
+    """Return the counts of n words in a file; ValueError unless all are above 0, with a sum below 2**62."""
     numbers = np.array(counts, dtype=np.int64)
-    if numbers.shape != (n,) or numbers.min(initial=least) < least or numbers.sum(dtype=np.float64) >= MAX_TOTAL:
-        raise ValueError(f"the counts must be {n} numbers of at least {least}, with a sum below 2**62")
+    if numbers.shape != (n,) or numbers.min(initial=1) < 1 or numbers.sum(dtype=np.float64) >= MAX_TOTAL:
+        raise ValueError(f"the counts must be {n} numbers of at least 1, with a sum below 2**62")
     return numbers
 
 

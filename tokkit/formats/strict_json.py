@@ -133,7 +133,7 @@ def dataclass_of(kind: type[T], value: object, path: str) -> T:
         found = section.take(field.name, default=default)
         if type(found) not in also:
             typed(found, section.at(field.name), *types)
-        if type(found) is int and not -(1 << 63) <= found < 1 << 63:
+        if type(found) is int and not -(1 << 63) <= found < 1 << 64:
             raise FormatError(f"{section.at(field.name)}: {brief(found)} does not fit into 64 bits")
         made[field.name] = float(found) if float in types and type(found) is int else found
     section.finish()

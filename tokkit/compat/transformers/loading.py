@@ -52,7 +52,7 @@ def settings_of(path: Path) -> tuple[dict[str, Any], str | None]:
     templates = chat_config.templates_of(path, path / CONFIG)
     if templates:
         found["chat_template"] = templates["default"] if list(templates) == ["default"] else templates
-    model_type = settings.read(path / MODEL).get("model_type")
+    model_type = settings.read(path / MODEL, of_tokenizer=False).get("model_type")
     return found, model_type if isinstance(model_type, str) else None
 
 

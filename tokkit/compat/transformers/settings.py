@@ -15,14 +15,18 @@ from tokkit.formats.strict_json import typed
 _RULES = ("rstrip", "lstrip", "single_word", "normalized", "special")
 
 
-def read(path: Path) -> dict[str, Any]:
-    """Return the object in a file, {} without a file; FormatError, which names the file, for a wrong value."""
+def read(path: Path, *, of_tokenizer: bool = True) -> dict[str, Any]:
+    """Return the object in a file, {} without a file; FormatError, which names the file, for a wrong value.
+
+    A model's config.json (`of_tokenizer` false) may have other values under the same keys.
+    """
     if not path.is_file():
         return {}
     try:
         value = typed(strict_json.loads(files.read_bytes(path)), "the file", dict)
         json.dumps(value, ensure_ascii=False).encode()
-        _check(value)
+        if of_tokenizer:
+            _check(value)
     except UnicodeEncodeError as error:
         raise FormatError(f"{files.show(path)}: {error.object[error.start]!a} is a lone surrogate, not text") from None
     except FormatError as error:
