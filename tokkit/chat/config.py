@@ -54,11 +54,9 @@ def templates_of(folder: Path, config: Path) -> dict[str, str]:
     """Return the templates of a tokenizer by name."""
     templates: dict[str, str] = {}
     if config.is_file():
-        value = _json(config).get("chat_template")
-        try:
+        value = strict_json.read_object(config).get("chat_template")
+        with files.naming(config):
             templates = read_templates(value)
-        except FormatError as error:
-            raise FormatError(f"{files.show(config)}: {error}") from None
     if (folder / JINJA).is_file():
         templates["default"] = _text(folder / JINJA)
     if (folder / MORE).is_dir():
@@ -94,10 +92,9 @@ def special_tokens_of(folder: Path, config: Path | None = None) -> dict[str, str
     found: dict[str, str] = {}
     for path in (folder / OLDER, config or folder / CONFIG):
         if path.is_file():
-            try:
-                found |= read_special_tokens(_json(path))
-            except FormatError as error:
-                raise FormatError(f"{files.show(path)}: {error}") from None
+            settings = strict_json.read_object(path)
+            with files.naming(path):
+                found |= read_special_tokens(settings)
     return found
 
 
@@ -122,18 +119,6 @@ def read_special_tokens(config: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = strict_json.loads(files.read_bytes(path))
-        if not isinstance(value, dict):
-            raise FormatError(f"an object is needed, not {strict_json.kind(value)}")
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
-    return value
-
-
 def _text(path: Path) -> str:
-    try:
+    with files.naming(path):
         return files.decode(files.read_bytes(path))
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None

@@ -17,7 +17,7 @@ def read(path: Path) -> tuple[dict[str, str], dict[str, str]]:
 
     tokenizer.chat_template is the default, tokenizer.chat_template.NAME another one.
     """
-    try:
+    with files.naming(path):
         with files.open_regular(path, "a GGUF file") as file:
             keys = gguf_file.read(file, lambda name: name.startswith(gguf_vocabulary.PREFIX))
         vocabulary = gguf_vocabulary.read(keys)
@@ -26,8 +26,6 @@ def read(path: Path) -> tuple[dict[str, str], dict[str, str]]:
             for name, value in keys.items()
             if name == KEY or name.startswith(f"{KEY}.")
         }
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
     tokens = {theirs: vocabulary.tokens[vocabulary.ids[role]] for role, theirs in ROLES.items()
               if role in vocabulary.ids}  # fmt: skip
     return templates, tokens

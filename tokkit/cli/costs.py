@@ -59,20 +59,18 @@ class Prices:
         """Read a table; FormatError names what is wrong, and OSErrors are not caught."""
         import tomllib
 
-        from tokkit.formats.files import show
+        from tokkit.formats.files import naming, show
 
         with open(path, "rb") as file:
             try:
                 table = tomllib.load(file, parse_float=Decimal)
             except ValueError as error:
                 raise FormatError(f"{show(path)} is not TOML: {error}") from None
-        try:
+        with naming(path):
             currency = table.pop("currency", "")
             if not isinstance(currency, str):
                 raise FormatError(f"currency is {currency!r}; it must be text")
             return cls({name: _price(name, section) for name, section in table.items()}, currency)
-        except FormatError as error:
-            raise FormatError(f"{show(path)}: {error}") from None
 
     def of(self, model: str) -> Price:
         """Return the prices of a model; the OptionError for an unknown one lists the models of the table."""

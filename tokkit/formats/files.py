@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from io import BufferedReader
 from typing import Any
 
@@ -38,6 +38,16 @@ def open_regular(path: str | os.PathLike[str], expected: str = "a tokenizer file
         if is_kind(mode):
             raise FormatError(f"{kind}; it must be {expected}")
     return open(path, "rb")
+
+
+@contextlib.contextmanager
+def naming(path: str | os.PathLike[str], *others: type[Exception]) -> Iterator[None]:
+    """Put the name of the file in front of each FormatError raised within; errors of `others` become one too."""
+    errors: tuple[type[Exception], ...] = (FormatError, *others)
+    try:
+        yield
+    except errors as error:
+        raise FormatError(f"{show(path)}: {error}") from None
 
 
 def check_name(path: str | os.PathLike[str]) -> None:

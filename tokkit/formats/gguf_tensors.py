@@ -136,7 +136,7 @@ def _split(keys: dict[str, Value], name: str, default: int, path: Path) -> int:
 
 def _read_one(path: Path) -> Contents:
     """Return the contents of one file."""
-    try:
+    with files.naming(path):
         with files.open_regular(path, "a GGUF file") as file:
             header = gguf_file.read_header(file)
             size = os.fstat(file.fileno()).st_size
@@ -147,8 +147,6 @@ def _read_one(path: Path) -> Contents:
             if len(mapped) < size:
                 raise FormatError("the file was truncated while it was read")
         return Contents(header.keys, {place.name: _tensor(mapped, at, place) for at, place in places})
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def _checked(header: gguf_file.Header, size: int) -> list[tuple[int, TensorPlace]]:

@@ -88,7 +88,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> Tensors:
     ('I64', (2, 3), 5)
     """
     path = Path(path)
-    try:
+    with files.naming(path):
         with files.open_regular(path, "a .safetensors file") as file:
             size = os.fstat(file.fileno()).st_size
             n = _header_length(file.read(START), size)
@@ -97,8 +97,6 @@ def read_safetensors(path: str | os.PathLike[str]) -> Tensors:
             if len(mapped) < size:
                 raise FormatError("the file was truncated while it was read")
         return Tensors(header.tensors(mapped, START + n), header.metadata)
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def _header_length(start: bytes, size: int) -> int:

@@ -46,10 +46,8 @@ def read_sharded(index: str | os.PathLike[str]) -> Tensors:
     tensors there are; `metadata` are those of the first shard.
     """
     index = Path(index)
-    try:
+    with files.naming(index):
         shards = _shards(index)
-    except FormatError as error:
-        raise FormatError(f"{files.show(index)}: {error}") from None
     found: Tensors | None = None
     holder: dict[str, str] = {}
     for shard, wanted in shards.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar, get_args, get_type_hints
 
@@ -43,6 +44,13 @@ def loads(data: bytes) -> Any:
         raise
     except ValueError as error:  # an integer of thousands of digits
         raise FormatError(f"not JSON that can be read: {error}") from None
+
+
+def read_object(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the object in a JSON file; FormatError, which names the file, for anything else."""
+    with files.naming(path):
+        value: dict[str, Any] = typed(loads(files.read_bytes(path)), "the file", dict)
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -98,12 +98,10 @@ def read(path: Path, dtype: str | None, max_length: int | None = None) -> GGUFMo
 def load_packed(stored: PackedFolder, max_length: int | None) -> TextGenerator:
     """Return the generator of a folder that `quantize` made of a GGUF file: its keys contain the tokenizer."""
     path = stored.folder / VOCABULARY
-    try:
+    with files.naming(path):
         with files.open_regular(path, "a GGUF file") as file:
             vocabulary = gguf_vocabulary.read(gguf_file.read(file, lambda name: True))
         tokenizer = Tokenizer(gguf.definition(vocabulary))
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
     with stored.fitting():
         config = config_of(DecoderConfig, stored.model.get("config"), "model.config")
         longest = Section(stored.model, "model").take("max_length", int)

@@ -33,13 +33,10 @@ def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, An
     """Return the object in a JSON file, or `default` if it is given and there is no file."""
     if default is not None and not path.exists():
         return default
-    try:
-        value = strict_json.loads(files.read_bytes(path))
-        made = dict(strict_json.typed(value, "the file", dict))
-        if made.get("model_type") is not None:  # models are looked up by it
+    made = strict_json.read_object(path)
+    if made.get("model_type") is not None:  # models are looked up by it
+        with files.naming(path):
             strict_json.typed(made["model_type"], "model_type", str)
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
     return made
 
 
@@ -113,7 +110,7 @@ def read(folder: Path) -> Modules:
         return Modules(
             root=folder, transformer=home, others=tuple(others), poolings=(), **_of_texts(home), **of_prompts(folder)
         )
-    try:
+    with files.naming(folder / "modules.json"):
         for kind in kinds:
             if kind not in MODULES:
                 raise FormatError(f"the module {kind} is not supported; it must be one of {', '.join(MODULES)}")
@@ -125,8 +122,6 @@ def read(folder: Path) -> Modules:
             raise FormatError("Normalize is before another module; it must be the last module")
         if "Dense" in kinds and kinds[1:2] != ["Pooling"]:
             raise FormatError("Dense is before Pooling; it must be after Pooling")
-    except FormatError as error:
-        raise FormatError(f"{files.show(folder / 'modules.json')}: {error}") from None
     transformer = found[0][1]
     options: dict[str, Any] = {"normalize": "Normalize" in kinds}
     columns = 0
@@ -146,12 +141,10 @@ def read(folder: Path) -> Modules:
 def listed(folder: Path) -> list[tuple[str, Path]]:
     """Return the modules in modules.json: the name of the class, and the folder."""
     path = folder / "modules.json"
-    try:
+    with files.naming(path):
         values = strict_json.typed(strict_json.loads(files.read_bytes(path)), "the file", list)
         modules = [strict_json.Section(value, f"module {i}") for i, value in enumerate(values)]
         return [(m.take("type", str).rpartition(".")[2], folder / _inside(m.take("path", str))) for m in modules]
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def _inside(path: str) -> str:

@@ -177,14 +177,12 @@ class PromptCache:
         """
         made = cls(model, max_bytes=max_bytes)
         tensors = read_safetensors(path)
-        try:
+        with files.naming(path):
             _check_model(tensors.metadata, model)
             for number in range(_texts(tensors.metadata)):
                 entry = _entry(tensors, number, model)
                 _check_keys(entry, model)
                 made._add(entry)
-        except FormatError as error:
-            raise FormatError(f"{files.show(path)}: {error}") from None
         return made
 
 

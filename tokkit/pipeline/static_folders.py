@@ -52,12 +52,10 @@ def read(folder: Path, *, max_length: int | None = None) -> StaticEncoder:
             limit = tokenizer.definition.truncation.max_length
         told = modules.of_prompts(folder)
         options = StaticOptions(normalize=normalize, max_length=limit, drops_unknown=False, **told)
-    try:
+    with files.naming(path, ShapeError):
         parts = _parts(tensors)
         again = functools.partial(read, Path(os.path.abspath(folder)), max_length=max_length)
         return StaticEncoder(tokenizer, **cast("Any", parts), options=options, folder=folder, reload=again)
-    except (FormatError, ShapeError) as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def _as_model2vec(path: Path, tokenizer: Tokenizer, max_length: int | None) -> StaticOptions:
@@ -66,10 +64,8 @@ def _as_model2vec(path: Path, tokenizer: Tokenizer, max_length: int | None) -> S
     about = {key: value for key, value in config.items() if key not in _OWN_KEYS}
     if not isinstance(normalize, bool):
         raise FormatError(f"{files.show(path)}: normalize is {normalize!r}; it must be true or false")
-    try:
+    with files.naming(path, OptionError):
         return options_of(tokenizer, limit if max_length is None else max_length, normalize=normalize, about=about)
-    except OptionError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def options_of(tokenizer: Tokenizer, max_length: int | None, **more: Any) -> StaticOptions:

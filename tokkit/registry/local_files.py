@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tokkit.errors import FormatError
-from tokkit.formats.files import read_bytes, show
+from tokkit.formats.files import naming, read_bytes, show
 from tokkit.registry.encodings import Source
 
 
@@ -62,10 +62,8 @@ def find(source: Source, path: str | os.PathLike[str] | None = None) -> Path | N
 
 def read(source: Source, place: Path) -> bytes:
     """Return the bytes of the file; FormatError with both hashes if it is not the published file."""
-    try:
+    with naming(place):
         data = read_bytes(place)
-    except FormatError as error:
-        raise FormatError(f"{show(place)}: {error}") from None
     found = hashlib.sha256(data).hexdigest()
     if found != source.sha256:
         raise FormatError(

@@ -112,10 +112,8 @@ class SearchIndex:
         if not (folder / INDEX).exists():
             raise FormatError(f"{files.show(folder)}: this folder is not an index: it has no {INDEX}")
         stamp = files.read_bytes(folder / INDEX)
-        try:
+        with files.naming(folder / INDEX):
             about, sources, data, norm, n = _read_about(stamp)
-        except FormatError as error:
-            raise FormatError(f"{files.show(folder / INDEX)}: {error}") from None
         try:
             rows = _read_rows(folder / data, n, about.dimension, len(sources))
         except FileNotFoundError:

@@ -72,10 +72,10 @@ def atom(character: str) -> int:
 def images(of: Mapping[int, Iterable[int] | None]) -> Matrix:
     """Return what atoms become: those in the mapping become what it says (None: anything, or dropped); others stay."""
     made = np.eye(N_ATOMS, dtype=np.bool_)
-    for source, targets in of.items():
-        made[source] = targets is None
-        if targets is not None:
-            made[source, list(targets)] = True
+    known = [(source, target) for source, targets in of.items() for target in targets or ()]
+    made[list(of)] = False
+    made[[source for source, targets in of.items() if targets is None]] = True
+    made[[source for source, _ in known], [target for _, target in known]] = True
     return made
 
 

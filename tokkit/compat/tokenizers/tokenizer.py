@@ -114,10 +114,8 @@ class Tokenizer:
     @staticmethod
     def from_file(path: str) -> Tokenizer:
         """Return the tokenizer of a tokenizer.json."""
-        try:
+        with files.naming(path):
             return _read(files.read_bytes(values.text("path", path)))
-        except FormatError as error:
-            raise FormatError(f"{files.show(path)}: {error}") from None
 
     @staticmethod
     def from_pretrained(identifier: str, revision: str = "main", token: str | None = None) -> Tokenizer:

@@ -22,17 +22,15 @@ def read(path: Path, *, of_tokenizer: bool = True) -> dict[str, Any]:
     """
     if not path.is_file():
         return {}
+    value = strict_json.read_object(path)
     try:
-        value = typed(strict_json.loads(files.read_bytes(path)), "the file", dict)
         json.dumps(value, ensure_ascii=False).encode()
-        if of_tokenizer:
-            _check(value)
     except UnicodeEncodeError as error:
         raise FormatError(f"{files.show(path)}: {error.object[error.start]!a} is a lone surrogate, not text") from None
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
-    made: dict[str, Any] = value
-    return made
+    if of_tokenizer:
+        with files.naming(path):
+            _check(value)
+    return value
 
 
 def _check(value: dict[str, Any]) -> None:

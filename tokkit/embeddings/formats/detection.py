@@ -57,11 +57,9 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """Open a regular file for its bytes, decompressed if its name ends in .gz, .bz2 or .xz; errors name the file."""
     damaged: tuple[type[Exception], ...] = ()
     try:
-        with files.open_regular(path, EXPECTED) as raw:
+        with files.naming(path), files.open_regular(path, EXPECTED) as raw:
             file, damaged = _decompressed(raw, compression(path))
             yield file
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
     except damaged as error:
         raise FormatError(f"{files.show(path)}: the compressed file is damaged or truncated: {error}") from None
 

@@ -56,10 +56,8 @@ def write(path: Path, keys: list[Any], vectors: NDArray[Any], attributes: Mappin
 def read(path: Path, limit: int | None = None) -> Saved:
     """Return the contents of a file, up to `limit` vectors; FormatError for another file, or invalid keys."""
     tensors = read_safetensors(path)
-    try:
+    with files.naming(path):
         return _checked(tensors, limit)
-    except FormatError as error:
-        raise FormatError(f"{files.show(path)}: {error}") from None
 
 
 def _checked(tensors: Tensors, limit: int | None) -> Saved:
