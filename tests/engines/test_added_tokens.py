@@ -18,7 +18,8 @@ from tokkit._core.encode import kinds_of
 from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 from tokkit.definition import AddedToken
-from tokkit.engines.added_tokens import AddedTokens
+from tokkit.engines.added_tokens import AddedTokens, overlap
+from tokkit.engines.interpreter import Interpreter
 from tokkit.errors import OptionError
 from tokkit.formats import tokenizer_json
 from work import work_of
@@ -173,6 +174,64 @@ def test_a_policy_names_the_special_tokens_that_are_found() -> None:
         ids({"s"})
     with pytest.raises(OptionError, match="special is 'none'"):
         ids("none")
+
+
+def of_characters(tokens: list[tuple[str, bool, bool]]) -> dict[str, Any]:
+    """A tokenizer.json of single characters and added tokens: (content, normalized, special)."""
+    vocab = {chr(code): code - 33 for code in range(33, 127)}
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
+    return {
+        "added_tokens": [
+            {"id": len(vocab) + k, "content": content, "normalized": normalized, "special": special, **flags}
+            for k, (content, normalized, special) in enumerate(tokens)
+        ],
+        "model": {"type": "BPE", "vocab": vocab, "merges": []},
+    }
+
+
+@settings(max_examples=5 * BATCH)
+@given(
+    tokens=st.lists(
+        st.tuples(st.text("ab<", min_size=2, max_size=4), st.booleans(), st.booleans()),
+        min_size=1, max_size=5, unique_by=lambda token: token[0],
+    ),
+    text=st.text("ab<", max_size=14),
+)  # fmt: skip
+def test_tokenizers_find_overlapping_tokens_as_their_rival_does(
+    tokens: list[tuple[str, bool, bool]], text: str
+) -> None:
+    rival = pytest.importorskip("tokenizers")
+    file = json.dumps(of_characters(tokens))
+    tok, other = tokkit.Tokenizer(tokenizer_json.read(file.encode())), rival.Tokenizer.from_str(file)
+    for policy in ("text", "all"):
+        other.encode_special_tokens = policy == "text"
+        assert tok.encode(text, special=policy) == other.encode(text, add_special_tokens=False).ids
+    twin = Interpreter(tok.definition)
+    for count in range(len(tok.special_tokens)):
+        policy = frozenset(list(tok.special_tokens)[:count])
+        assert tok.encode(text, special=policy) == twin.encode(text, policy)
+
+
+def test_a_special_token_that_is_not_allowed_hides_others_and_no_special_ones() -> None:
+    """The first as in tokenizers, the second as in tiktoken."""
+    for special, ids in ((False, [27, 82, 29]), (True, [27, 95])):
+        tok = tokkit.Tokenizer(tokenizer_json.from_json(of_characters([("<s>", False, True), ("s>", False, special)])))
+        policy = frozenset({"s>"} if special else ())
+        assert tok.encode("<s>", special=policy) == Interpreter(tok.definition).encode("<s>", policy) == ids
+
+
+def test_long_texts_of_tokens_are_not_compared() -> None:
+    some, others = ["a" * 2000 + "<"], ["b" * 1000 + "<"]
+    assert overlap(some, others) is overlap(["ab<"], ["b<"]) is overlap(["ab<"], ["<b"]) is True
+    assert overlap(["ab<"], ["ba", "abc", "<<"]) is True
+    assert overlap(["ab<"], ["ba", "aab<"]) is False
+
+
+def test_a_token_of_a_million_characters_takes_no_more_memory_than_others() -> None:
+    long = ("<" * 1_000_000, False, True)  # its prefixes alone would be 500 GB
+    for other, ids in (("s>", [64, 95]), ("<s", [64, 95])):
+        tok = tokkit.Tokenizer(tokenizer_json.from_json(of_characters([long, (other, False, False)])))
+        assert tok.encode("a" + other) == ids
 
 
 def test_pieces_that_are_tokens_already_are_left_alone() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tokkit._core.encode import Finder
 from tokkit._core.split import AddedMatcher, SpecialMatcher
-from tokkit.engines.added_tokens import content
+from tokkit.engines.added_tokens import content, found_as_they_stand
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ class SpecialTokens:
         self._tokens = definition.added_tokens
         self._names = {id_: text for text, id_ in self.ids.items()}
         normalizer = definition.normalizer
-        # tokenizers searches for the tokens with `normalized` in a second pass, even without a normalizer.
-        in_original = normalizer is None or not any(token.normalized for token in self._tokens)
-        self.as_they_stand = in_original and found_as_they_stand(self._tokens)
+        self.as_they_stand = found_as_they_stand(self._tokens, normalizer)
         self._given = [token for token in self._tokens if self.as_they_stand or not token.normalized]
         self._later = [token for token in self._tokens if not self.as_they_stand and token.normalized]
         self._normalizes = normalizer is not None
@@ -118,18 +116,3 @@ def finder_of(tokens: Mapping[str, int]) -> Finder:
     """Return a finder of these texts in the original text, with their ids."""
     matcher = AddedMatcher((text.encode(), id_, False, False, False) for text, id_ in tokens.items())
     return Finder(given=(matcher, None), guard=SpecialMatcher({text.encode(): id_ for text, id_ in tokens.items()}))
-
-
-def found_as_they_stand(tokens: Collection[AddedToken]) -> bool:
-    """Return whether one pass for all tokens finds the same as tokenizers' two passes, for every policy."""
-    if any(token.single_word or token.lstrip or token.rstrip for token in tokens):
-        return False
-    first, second = ([t.content for t in tokens if t.normalized is flag] for flag in (False, True))
-    return not (may_overlap(first, second) or may_overlap(second, first))
-
-
-def may_overlap(some: list[str], others: list[str]) -> bool:
-    """Return whether one of `others` may begin inside one of `some`, or is a prefix of one."""
-    inside = {character for text in some for character in text[1:]}
-    starts = {text[:n] for text in some for n in range(len(text) + 1)}
-    return any(text[0] in inside or text in starts for text in others)
