@@ -12,8 +12,8 @@ from tokkit.errors import OptionError
 
 Special = str | Collection[str]
 
-MAX_COMPARED = 1 << 22
-"""Maximum sum of the squares of lengths for which `overlap` compares parts of texts."""
+MAX_COMPARED = 1 << 24
+"""Maximum size of the parts of texts that `overlap` compares: all parts of some, and the prefixes of others."""
 
 
 class Normalizer(Protocol):
@@ -137,7 +137,7 @@ def may_overlap(some: list[str], others: list[str]) -> bool:
 
 def overlap(some: list[str], others: list[str]) -> bool:
     """Return whether one of `others` begins inside one of `some`, or is a prefix of one; True if it is long to tell."""
-    if sum(len(text) ** 2 for text in (*some, *others)) > MAX_COMPARED:
+    if sum(len(text) ** 3 for text in some) + sum(len(text) ** 2 for text in others) > MAX_COMPARED:
         return True
     tails = [text[start:] for text in some for start in range(len(text))]
     inside = {tail[:n] for tail in tails for n in range(1, len(tail) + 1)}
