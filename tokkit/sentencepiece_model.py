@@ -81,7 +81,7 @@ class SentencePieceModel:
                 raise VocabError(f"{name} have the shape {values.shape}, and there are {n} pieces")
             values.flags.writeable = False
             object.__setattr__(self, name, values)
-        if len(self.pieces) != n:
+        if len(self.pieces) != n or self.pieces.empty is not None:
             raise VocabError(f"the piece {int(np.argmin(np.diff(self.pieces.offsets)))} is empty")
         if not np.all(finite := np.isfinite(self.scores)):
             raise VocabError(f"the score of piece {np.argmin(finite)} is {self.scores[np.argmin(finite)]}")

@@ -330,7 +330,7 @@ class Tokenizer:
             raise self._decoding.unknown(error.args[0]) from None
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of `ids`, joined."""
+        """Return the bytes of `ids`, joined; if the decoder changes whole texts, the UTF-8 of `decode`."""
         try:
             return self._decoding.decode_bytes(ids)
         except KeyError as error:

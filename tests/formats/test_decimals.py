@@ -53,9 +53,19 @@ def test_scores_are_spelt_so_that_tokenizers_reads_them_back(values: list[float]
     assert near == pytest.approx(values, rel=1e-15)
 
 
+@settings(max_examples=60)
+@given(st.lists(st.integers(-(1 << 120), 1 << 120) | st.integers(0, 19).map(lambda n: 7 << 4 * n), min_size=1))
+def test_integers_of_any_size_are_read_and_written_as_by_tokenizers(values: list[int]) -> None:
+    numbers = [decimals.of_number(value) for value in values]
+    assert numbers == read_by_tokenizers([str(value) for value in values])
+    assert read_by_tokenizers([decimals.write(number) for number in numbers]) == numbers
+
+
 def test_numbers_beyond_floats_are_refused_or_become_nothing() -> None:
     assert decimals.read("1.5e-400") == 0.0
     assert decimals.read("0.0e999") == 0.0
     for text in ("1.0e309", "1.5e999"):
         with pytest.raises(ValueError, match="too large"):
             decimals.read(text)
+    with pytest.raises(ValueError, match="too large"):
+        decimals.of_number(10**400)

@@ -78,6 +78,7 @@ def test_changed_flags_are_written_so_that_sentencepiece_reads_them() -> None:
     ids = tok.encode("a banana 🦜")
     assert tok.decode(ids) == rival.decode(ids)
     assert "<A>" in tok.decode(ids)
+    assert tok.decode_bytes(ids).decode() == tok.decode(ids)
     stream = tok.decode_stream()
     assert "".join(map(stream.step, ids)) + stream.flush() == tok.decode(ids)
 

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import LONG, PUBLISHED, slice_of
 from strategies import adversarial
-from tokkit import formats
+from tokkit import Tokenizer, formats
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, VocabError
 from tokkit.formats import gpt2, tiktoken, tokenizer_json
@@ -20,6 +20,7 @@ from tokkit.pretokenizers import patterns
 
 Make = Callable[..., Definition]
 Same = Callable[[Definition, Definition], bool]
+WORDPIECE = {"type": "WordPiece", "unk_token": "u", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9}
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
 
 
@@ -182,6 +183,17 @@ def test_reading_is_independent_of_the_order_of_the_vocabulary(parsed: dict[str,
     assert same(definition, make())
     assert definition.model.merges is not None
     assert definition.model.merges.dtype == np.uint32
+
+
+def test_neither_the_order_of_added_tokens_nor_a_vocabulary_without_tokens_matters() -> None:
+    flags = {"single_word": False, "lstrip": True, "rstrip": False, "normalized": False, "special": True}
+    marks = [{"id": id_, "content": text, **flags} for id_, text in ((1, "<b>"), (0, "<a>"))]
+    model = {"type": "WordLevel", "vocab": {"<a>": 0, "<b>": 1, "c": 2}, "unk_token": "c"}
+    orders = [read({"added_tokens": order, "model": model}) for order in (marks, marks[::-1])]
+    assert len({Tokenizer(definition).fingerprint() for definition in orders}) == 1
+    empty = Tokenizer(read({"model": WORDPIECE | {"vocab": {}}}))
+    ids, offsets = empty.encode_batch(["", ""])
+    assert (ids.tolist(), offsets.tolist()) == ([], [0, 0, 0])
 
 
 def test_bytes_that_no_text_has_need_no_token(make: Make) -> None:

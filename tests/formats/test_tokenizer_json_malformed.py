@@ -141,6 +141,7 @@ CHANGES: list[tuple[str, object, str]] = [
     ("model.dropout", 1.5, "model: dropout is 1.5; it must be a probability from 0 to 1, or None"),
     ("model.unk_token", 3, "model.unk_token: a string or null is needed, not an integer"),
     ("model.continuing_subword_prefix", "##", "model: merge 0 joins 'h' and 'e', which is shorter than the prefix"),
+    ("model.continuing_subword_prefix", "\ud800", "model.continuing_subword_prefix: '\\ud800' is not text"),
     ("model.continuing_subword_prefix", 2, "model.continuing_subword_prefix: a string or null is needed, not an"),
     ("model.end_of_word_suffix", [], "model.end_of_word_suffix: a string or null is needed, not an array"),
     ("model.fuse_unk", 0, "model.fuse_unk: a boolean is needed, not an integer"),
@@ -223,6 +224,14 @@ def error_of(value: object) -> str:
     with pytest.raises(FormatError) as caught:
         tokenizer_json.read(json.dumps(value).encode())
     return str(caught.value)
+
+
+def test_a_score_beyond_floats_and_a_second_empty_token_are_refused() -> None:
+    model: dict[str, Any] = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], ["a", 10**400]]}
+    assert error_of({"model": model}).startswith("model.vocab[1][1]: 1000")
+    twice = b'{"model": {"type": "BPE", "vocab": {"": 0, "a": 1, "": 2}, "merges": []}}'
+    with pytest.raises(FormatError, match="the key '' is given twice"):
+        tokenizer_json.read(twice)
 
 
 @pytest.mark.parametrize(("path", "new", "message"), CHANGES, ids=[f"{path}={new!a:.20}" for path, new, _ in CHANGES])

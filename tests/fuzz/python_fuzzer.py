@@ -3,9 +3,10 @@
     python tests/fuzz/python_fuzzer.py NAME --seconds 60 --kept FOLDER --findings FOLDER
     python tests/fuzz/python_fuzzer.py NAME … --replay
 
-A target is a module target_NAME with `check(data)`, which raises what is wrong, and `CHANGE` (see mutate.py). What it
-prints is what libFuzzer prints, as run.py reads it. Failures in one place are one finding, kept once. An input that
-takes more than SECONDS_AN_INPUT ends the process by a signal, and one that takes more memory than MEGABYTES fails.
+A target is a module target_NAME with `check(data)`, which raises what is wrong, and `CHANGE` (see mutate.py). It may
+name DICTIONARIES besides its own. What it prints is what libFuzzer prints, as run.py reads it. Failures in one place
+are one finding, kept once. An input that takes more than SECONDS_AN_INPUT ends the process by a signal, and one that
+takes more memory than MEGABYTES fails.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class Fuzzer:
 
     def __init__(self, name: str, target: ModuleType, kept: Path, findings: Path, seed: int | None) -> None:
         self.target, self.kept, self.findings = target, kept, findings
-        self.words = words_of(HERE / "dictionaries" / f"{name}.dict")
+        dictionaries = (name, *getattr(target, "DICTIONARIES", ()))
+        self.words = [word for each in dictionaries for word in words_of(HERE / "dictionaries" / f"{each}.dict")]
         self.rng = random.Random(seed)
         self.edges = Edges(PACKAGE)
         self.corpus: list[bytes] = []

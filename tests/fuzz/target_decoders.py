@@ -14,6 +14,8 @@ from tokkit.formats import components
 
 __all__ = ["CHANGE", "check"]
 
+DICTIONARIES = ("pattern",)
+
 
 def check(data: bytes) -> None:
     try:

@@ -15,6 +15,8 @@ from tokkit.grammars import JsonSchema, TokenSpellings
 
 __all__ = ["CHANGE", "check"]
 
+DICTIONARIES = ("pattern",)
+
 TOKENIZER = tokkit.train(iter(['{"name": ["a", -1.5e3, true, null], "b": {}} é東🦜 \\u00e9'] * 9), vocab_size=280)
 TOKENS = TokenSpellings(TOKENIZER)
 STEPS = 60

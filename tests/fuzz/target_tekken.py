@@ -13,6 +13,8 @@ from tokenizer_checks import check_files
 
 __all__ = ["CHANGE", "check"]
 
+DICTIONARIES = ("pattern",)
+
 
 def check(data: bytes) -> None:
     value = loaded(data)

@@ -13,6 +13,8 @@ from tokkit.formats import strict_json, tokenizer_json
 
 __all__ = ["CHANGE", "check"]
 
+DICTIONARIES = ("pattern",)
+
 
 def check(data: bytes) -> None:
     packed = tokenizer_json.read_packed(data)

@@ -18,6 +18,8 @@ import tokkit
 from strategies import adversarial
 from tokkit.engines.interpreter import Interpreter
 from tokkit.errors import TokkitError
+from tokkit.postprocessors.sequence import Sequence as InTurn
+from tokkit.postprocessors.template import Template
 from tokkit.sentencepiece_model import SentencePieceModel
 
 TEXTS = (
@@ -67,7 +69,16 @@ def check_decoding(tok: tokkit.Tokenizer, ids: list[int]) -> None:
     stream = tok.decode_stream()
     parts = [stream.step(id_) for id_ in ids] + [stream.flush()]
     assert "".join(parts) == text, (ids, parts, text)
+    if "\ufffd" in text and isinstance(tok.definition.model, SentencePieceModel):
+        return  # SentencePiece decodes each byte that is no text to U+FFFD, and Python some of them together
     assert tok.decode_bytes(ids).decode("utf-8", "replace") == text, (ids, text)
+
+
+def repeats_text(processor: object) -> bool:
+    """Tell whether a template has the text several times: then an `Encoding` has it so often too."""
+    if isinstance(processor, InTurn):
+        return any(map(repeats_text, processor.processors))
+    return isinstance(processor, Template) and sum(piece.what == 0 for piece in processor.single) > 1
 
 
 def check_spans(tok: tokkit.Tokenizer, text: str, ids: list[int]) -> None:
@@ -76,7 +87,8 @@ def check_spans(tok: tokkit.Tokenizer, text: str, ids: list[int]) -> None:
         encoding = tok(text, add_special=False, truncation=None, padding=None)
     except TokkitError:  # a template without a place for the text
         return
-    assert encoding.ids == ids, (text, encoding.ids, ids)
+    if not repeats_text(tok.definition.postprocessor):
+        assert encoding.ids == ids, (text, encoding.ids, ids)
     assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets), (text, encoding.offsets)
     n = len(ids) // 2
     prefix, count = tok.truncate(text, n)
@@ -169,8 +181,10 @@ def check_saved(tok: tokkit.Tokenizer, folder: Path, texts: list[str], ids: list
             continue  # sentencepiece_conversion.py says for which texts ids may differ
         assert encoded(again, texts) == ids, name
         if name == "tokenizer.json":
-            # Ids that are free behind the last token are in no tokenizer.json.
-            assert again.n_ids != tok.n_ids or again.fingerprint() == tok.fingerprint()
+            # Ids that are free behind the last token are in no tokenizer.json; (?i:...) is written in other words.
+            stages = tok.definition.normalizer, tok.definition.pretokenizer, tok.definition.decoder
+            is_same = again.n_ids == tok.n_ids and "(?i:" not in repr(stages)
+            assert not is_same or again.fingerprint() == tok.fingerprint()
             tok.save(folder / "out" / "again.json")
             assert path.read_bytes() == (folder / "out" / "again.json").read_bytes()
 
@@ -184,7 +198,7 @@ def check_tokenizer(tok: tokkit.Tokenizer, seed: bytes, folder: Path) -> None:
     ids = encoded(tok, texts)
     check_batch(tok, texts, ids)
     check_rows(tok, texts)
-    check_decoding(tok, [id_ for id_ in rng.choices(range(tok.vocab.n_ids), k=12) if id_ in tok.vocab])
+    check_decoding(tok, [id_ for id_ in rng.choices(range(max(tok.vocab.n_ids, 1)), k=12) if id_ in tok.vocab])
     check_saved(tok, folder, texts, ids)
 
 

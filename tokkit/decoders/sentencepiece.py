@@ -77,7 +77,11 @@ class SentencePiece:
         return texts, {id_: texts[id_][1:] for id_ in self._spaced - hidden} if self._strips else {}
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """Return the bytes of the text of ids, which may be invalid UTF-8."""
+        """Return the bytes of the text of ids, which may be invalid UTF-8; with a denormalizer, those of `decode`."""
+        return self.decode(ids).encode() if self.denormalizes else self.joined(ids)
+
+    def joined(self, ids: Iterable[int]) -> bytes:
+        """Return the bytes of the text of ids before it is denormalized."""
         ids = ids if isinstance(ids, list) else list(ids)
         made = self._detokenizer.decode_bytes(ids)
         if not self._strips or not made:
@@ -104,7 +108,7 @@ class SentencePiece:
         """
         ids = ids if isinstance(ids, list) else list(ids)
         errors = _EACH_BYTE if errors == "replace" else errors
-        joined = self.decode_bytes(ids)
+        joined = self.joined(ids)
         # Bytes on both sides of an invisible piece belong to different characters.
         if self._model.byte_fallback and not self._invisible.isdisjoint(ids):
             gone = self._detokenizer.lengths[ids].sum() - len(joined)
@@ -165,7 +169,7 @@ class SentencePieceStream:
                 self._decoder.reset()
             return made
         self._first.append(int(id_))
-        if self._whole.denormalizes or not (seen := self._whole.decode_bytes(self._first)):
+        if self._whole.denormalizes or not (seen := self._whole.joined(self._first)):
             return ""
         self._first = None
         return self._decoder.decode(seen)

@@ -71,6 +71,8 @@ def steps_of(charsmap: bytes) -> tuple[Any, ...] | None:
 
 
 def _steps(rules: Mapping[str, str]) -> tuple[Any, ...] | None:
+    if not rules:
+        return ()
     characters = set("".join(rules)) | set("".join(rules.values()))
     if not characters.isdisjoint(JOINED + APART + ITSELF + DOUBLED):
         return None

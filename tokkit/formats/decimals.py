@@ -48,6 +48,14 @@ def read(text: str) -> float:
     return -value if text.startswith("-") else value
 
 
+def of_number(value: float | int) -> float:
+    """Return a parsed number as a float: integers of more than 64 bits as `read` reads their digits.
+
+    ValueError for an integer that is too large.
+    """
+    return read(str(value)) if isinstance(value, int) and abs(value) > MAX else float(value)
+
+
 def _ten_to(power: int) -> float:
     return float(f"1e{power}")
 
@@ -63,12 +71,13 @@ def write(value: float) -> str:
         return shortest
     size, best = abs(value), ""
     places = 15 - math.floor(math.log10(size))  # of 16 digits; 64 bits hold 19
-    for power in range(max(places, 1), min(places + 5, POWERS)):
-        near = size * _ten_to(power)
+    for power in (*range(max(places, 1), min(places + 5, POWERS)), *range(places, min(places + 5, 1))):
+        near = size * _ten_to(power) if power > 0 else size / _ten_to(-power)
         for integer in (near, math.nextafter(near, math.inf), math.nextafter(near, 0)):
-            digits = f"{int(integer):0{power + 1}}"
-            plain = f"{digits[:-power]}.{digits[-power:]}"
-            spelt = plain if power < 2 * EXACT_DIGITS else f"{int(integer)}e-{power}"
+            spelt = f"{int(integer)}e{-power}"
+            if 0 < power < 2 * EXACT_DIGITS:
+                digits = f"{int(integer):0{power + 1}}"
+                spelt = f"{digits[:-power]}.{digits[-power:]}"
             if integer <= MAX and read(spelt) == size and (not best or float(spelt) == size):
                 best = spelt
         if best and float(best) == size:

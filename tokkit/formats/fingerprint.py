@@ -34,8 +34,9 @@ def fingerprint(definition: Definition, engine: Engine) -> str:
         # A SentencePiece model itself defines its tokens.
         added_ids = [] if isinstance(model, SentencePieceModel) else sorted(definition.added_ids)
         digest.update(repr((added, _plain(model), _plain(split), added_ids)).encode())
+    by_id = sorted(definition.added_tokens, key=lambda token: token.id)
     more = {
-        "added": [_plain(t) for t in definition.added_tokens if not (t.special and _is_plain(definition, t))],
+        "added": [_plain(t) for t in by_id if not (t.special and _is_plain(definition, t))],
         "normalizer": _plain(definition.normalizer),
         "layout": _layout(definition.postprocessor),
     }

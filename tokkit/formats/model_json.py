@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tokkit.definition import AddedToken, Definition, is_text
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import strict_json
+from tokkit.formats import decimals, strict_json
 from tokkit.formats.byte_level_json import merges_in_turn
 from tokkit.formats.strict_json import Section
 from tokkit.formats.symbol_tables import check_ids
@@ -67,7 +67,10 @@ def read_vocab(model: Section, type_: str) -> Table:
         if item[0] in ids:
             raise FormatError(f"{path}[{i}]: the token {strict_json.brief(item[0])} is given twice")
         ids[item[0]] = i
-        scores.append(float(item[1]))
+        try:
+            scores.append(decimals.of_number(item[1]))
+        except ValueError:
+            raise FormatError(f"{path}[{i}][1]: {strict_json.brief(item[1])} is too large for a float") from None
     return Table.of(ids, scores)
 
 
@@ -99,6 +102,8 @@ def read(model: Section, type_: str, vocab: Table, packed: Vocab, added_ids: Col
 
 def _bpe(model: Section, vocab: Table, packed: Vocab, added_ids: Collection[int]) -> CharBPE:
     prefix = model.take("continuing_subword_prefix", str, NULL, default=None)
+    if prefix and not is_text(prefix):
+        raise FormatError(f"model.continuing_subword_prefix: {prefix!a} is not text")
     dropout = model.take("dropout", float, int, NULL, default=None)
     return CharBPE(
         merges=_find_merges(model.take("merges"), prefix, vocab, packed, added_ids),

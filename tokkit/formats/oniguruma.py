@@ -94,12 +94,12 @@ def check(pattern: str) -> None:
         ...
     tokkit.errors.FormatError: pattern, at 10: '+' after '{1,3}' has two meanings; write (?>...{n,m})
     """
-    at, repeated, groups, closed = 0, "", [], ""
+    at, repeated, groups, closed, opens = 0, "", [], "", True
     while at < len(pattern):
         if pattern.startswith(("(?<=", "(?<!"), at):
             if "(?i:" in pattern:
                 raise _refusal(pattern, at)
-            at, repeated, closed = _behind_end(pattern, at + 4), "", "(?="
+            at, repeated, closed, opens = _behind_end(pattern, at + 4), "", "(?=", False
             continue
         match = _ATOM.match(pattern, at)
         if match is None:
@@ -114,14 +114,13 @@ def check(pattern: str) -> None:
             hint = "write (?>...{n,m})" if repeated[-1] == "}" else "one repetition is enough"
             raise FormatError(f"pattern, at {at}: {text!r} after {repeated!r} has two meanings; {hint}")
         if kind == "repeat":
-            if not at or closed in ("(?=", "(?!"):
-                raise _refused(
-                    at, f"{text!r} repeats nothing: a look-ahead or look-behind, or the start of the pattern"
-                )
+            if opens or closed in ("(?=", "(?!"):
+                raise _refused(at, f"{text!r} repeats nothing: a look-ahead or look-behind, or the start of a group")
             _check_repeats(at, text)
         repeated = text if kind == "repeat" else ""
         if kind == "open":
             groups.append(text)
+        opens = kind in ("open", "or")
         closed = groups.pop() if kind == "close" and groups else ""
         at = _class_end(pattern, match.end()) if kind == "class" else match.end()
         if text == "(?i":

@@ -154,7 +154,7 @@ def loads(data: bytes) -> Any:
     if vocab is not None:
         _, _, blob, offsets, ids, scores = vocab
         made = Table(blob, offsets, np.arange(len(offsets) - 1) if ids is None else ids, scores)
-        if made.index.twice >= 0:
+        if made.index.twice >= 0 or np.count_nonzero(np.diff(offsets) == 0) > 1:  # the index has no empty tokens
             return None
         value["model"]["vocab"] = made
     if merges is not None:

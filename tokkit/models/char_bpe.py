@@ -126,7 +126,7 @@ def _atoms(vocab: Vocab, ids: NDArray[np.uint32], *, last: bool) -> NDArray[np.i
     """Return the atom of the first or last character of each token: an ASCII character, U+2581, or OTHER."""
     blank = "\u2581".encode()
     padded = np.frombuffer(bytes(len(blank)) + vocab.blob + bytes(len(blank)), dtype=np.uint8)
-    n = len(vocab.blob) + len(blank)
+    n = len(vocab.blob) + len(blank) + 1  # 1 for an empty token after the last byte
     is_blank = (padded[:n] == blank[0]) & (padded[1 : n + 1] == blank[1]) & (padded[2 : n + 2] == blank[2])
     starts, ends = vocab.offsets[:-1], vocab.offsets[1:]
     found = np.minimum(padded[ends - 1 + len(blank) if last else starts + len(blank)], OTHER).astype(np.int64)

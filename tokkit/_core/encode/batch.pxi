@@ -110,7 +110,7 @@ cdef class Batch:
         self.workers = []
         self.lock = threading.Lock()
         self.narrow, self.before, self.after, self.valid = narrow, before, after, valid
-        largest = max(<int64_t> encoder.n_ids - 1, before, after)
+        largest = max(<int64_t> encoder.n_ids - 1, before, after, 0)
         if largest >> (16 if narrow else 32):
             raise OverflowError(f"there are ids up to {largest}, which do not fit in uint{16 if narrow else 32}")
         if tk_reserve(&self.segments, &self.segments_capacity, n, sizeof(Segment)) != TK_OK:
