@@ -115,7 +115,9 @@ def check(pattern: str) -> None:
             raise FormatError(f"pattern, at {at}: {text!r} after {repeated!r} has two meanings; {hint}")
         if kind == "repeat":
             if opens or closed in ("(?=", "(?!"):
-                raise _refused(at, f"{text!r} repeats nothing: a look-ahead or look-behind, or the start of a group")
+                raise _refused(
+                    at, f"{text!r} repeats nothing: a look-ahead or look-behind, or the start of a group or option"
+                )
             _check_repeats(at, text)
         repeated = text if kind == "repeat" else ""
         if kind == "open":
