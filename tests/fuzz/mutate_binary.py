@@ -175,6 +175,8 @@ def of_number(rng: random.Random, kind: int, value: Any) -> Any:
 
 def of_typed(rng: random.Random, typed: gguf_files.Typed, words: Sequence[bytes]) -> gguf_files.Typed:
     kind, value, element = typed
+    if kind == gguf_files.STRING and words and rng.random() < 0.3:
+        return typed._replace(value=rng.choice(words))
     if kind == gguf_files.STRING:
         text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         return typed._replace(value=mutate.of_text(rng, text, words).encode("utf-8", "surrogatepass"))
@@ -199,11 +201,14 @@ def of_typed(rng: random.Random, typed: gguf_files.Typed, words: Sequence[bytes]
 def change_tensor(
     rng: random.Random, tensors: dict[str, gguf_files.Stored], others: dict[str, gguf_files.Stored]
 ) -> dict[str, gguf_files.Stored]:
-    """Tensors with one that is left out, of another type, shape or file, or with other bytes."""
+    """Tensors with one that is left out, added, of another type, shape or file, or with other bytes."""
     name = rng.choice(list(tensors))
-    tensor, kind = tensors[name], rng.randrange(6)
+    tensor, kind = tensors[name], rng.randrange(7)
     if kind == 0:
         return {other: one for other, one in tensors.items() if other != name}
+    if kind == 6 and others:
+        added = rng.choice(list(others))
+        return {**tensors, added: others[added]}
     if kind == 1:
         tensor = tensor._replace(kind=rng.choice((0, 1, 2, 3, 6, 7, 8, 10, 12, 13, 14, 28, 30, 99)))
     elif kind == 2 and tensor.shape:
@@ -231,11 +236,16 @@ def of_gguf(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes
         return gguf_files.gguf(keys, version, change_tensor(rng, tensors, other_tensors))
     at = rng.randrange(len(keys))
     name, typed = keys[at]
-    kind = rng.randrange(8)
+    kind = rng.randrange(9)
     if kind == 0:
         del keys[at]
     elif kind == 1:
         keys.append(rng.choice(others))
+    elif kind == 8 and words:
+        # A key that the dictionary names; without a prefix of its own it is the architecture's, or another key's.
+        word = rng.choice(words).decode("utf-8", "replace")
+        whole = word.startswith(("general.", "split.", "tokenizer."))
+        keys.append((word if whole else f"{name.partition('.')[0]}.{word}", typed))
     elif kind == 2:
         keys[at] = (mutate.of_text(rng, name, words).encode("utf-8", "replace").decode(), typed)
     elif kind == 3:

@@ -13,6 +13,8 @@ from tokkit.errors import TokkitError
 
 __all__ = ["CHANGE", "check"]
 
+DICTIONARIES = ("gguf",)
+
 TOKENS = 5
 
 

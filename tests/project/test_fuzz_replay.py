@@ -131,6 +131,38 @@ def test_an_edge_is_counted_when_it_is_first_taken(kind: str, expected: str, tmp
     assert done.stdout.strip() == expected, done.stderr
 
 
+REACHED = """
+import sys, unreached, planted
+reached = unreached.Reached(sys.argv[1])
+for n in (5, -5):
+    planted.sign(n)
+    for code in reached.functions():
+        print(code.co_name, reached.unreached(code), reached.one_way(code))
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with Python 3.12")
+def test_lines_and_ways_of_branches_that_nothing_takes_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "planted.py").write_text(SIGN)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(build.HERE), *sys.path])}
+    command = [sys.executable, "-c", REACHED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.stdout.splitlines() == ["sign [4] [(3, 5)]", "sign [] []"], done.stderr
+
+
+def test_what_the_inputs_of_a_target_do_not_reach_is_printed() -> None:
+    command = [sys.executable, build.HERE / "unreached.py", "html", "view/"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if sys.version_info < (3, 12):
+        assert done.returncode == 2
+        assert "Python 3.12 or later is needed" in done.stderr
+        return
+    assert done.returncode == 0, done.stderr
+    first, *others = done.stdout.splitlines()
+    assert first.startswith("view/")
+    assert any(line.startswith("  ") for line in others)
+
+
 def test_a_failure_in_python_is_found_kept_once_and_counted(tmp_path: Path) -> None:
     (tmp_path / "target_planted.py").write_text(PLANTED)
     kept, found = tmp_path / "kept", tmp_path / "found"

@@ -123,10 +123,14 @@ def check(pattern: str) -> None:
         if kind == "open":
             groups.append(text)
         opens = kind in ("open", "or")
-        closed = groups.pop() if kind == "close" and groups else ""
+        if kind == "close" and not groups:
+            raise _refused(at, "')' closes no group")
+        closed = groups.pop() if kind == "close" else ""
         at = _class_end(pattern, match.end()) if kind == "class" else match.end()
         if text == "(?i":
             at += 1
+    if groups:
+        raise _refused(at, f"the group that {groups[-1]!r} begins is not closed")
 
 
 def _check_repeats(at: int, text: str) -> None:
