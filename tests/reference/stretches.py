@@ -14,6 +14,8 @@ from tokkit._core.text import category
 
 CN, UNASSIGNED = 29, "\U0003ffff"
 TOKEN = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)  # an escape, a class, or what we look for
+NESTED_TOKEN = regex.compile(r"\\.|(\[\^?\]?(?:\\.|(?1)|[^\[\]\\])*\])|\$", regex.DOTALL)  # classes may hold others
+VERSION_1 = regex.compile(r"\(\?[A-Za-z0-9]*V1")
 ALL_BUT_ONE = regex.compile(r"\[\^(\\x..|\\u.{4}|\\U.{8}|\\[^xuUpPN]|[^\\\]])\]", regex.DOTALL)
 
 
@@ -39,7 +41,8 @@ def stretches(pattern: str, text: str, *, keep_unmatched: bool, seconds: float |
     found: list[tuple[int, bool]] = []
     last = 0
     stood_in = "".join(map(stand_in, text))
-    for match in regex.finditer(TOKEN.sub(plainer, pattern), stood_in, timeout=seconds):
+    token = NESTED_TOKEN if VERSION_1.search(pattern) else TOKEN
+    for match in regex.finditer(token.sub(plainer, pattern), stood_in, timeout=seconds):
         start, end = match.span()
         if start > last:
             found.append((start, not keep_unmatched))

@@ -111,6 +111,7 @@ REFUSED = {
     r"[a&&b]": "V1", r"\p{Nonsense}": "the regex package reports", r"\y": "escape", "(?:" * 60 + "a" + ")" * 60: "deep",
     r"a{e<=1}": "brace", r"(?(1)a|b)": "group", r"(?|a|b)": "group", r"\X": "rare", "\ud800": "surrogate",
     r"(?:[ab]*a[ab]{14})": "too large", r"(?V1)(?i)ss": "V1",
+    r"(?V0)(?V1)a": "together", r"(?iV1V0)a": "together",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import OptionError, PatternError
 from tokkit.pretokenizers.choice import choose
 from tokkit.pretokenizers.patterns import SCANNERS
-from tokkit.pretokenizers.regex_split import end_only
+from tokkit.pretokenizers.regex_split import compile_regex, end_only
 from tokkit.vocab import Vocab
 
 Make = Callable[..., tokkit.Tokenizer]
@@ -126,7 +126,8 @@ def test_the_end_of_a_text_is_the_end_whichever_engine_runs(make: Make) -> None:
     [
         (r"a$|[$]$", r"a\Z|[$]\Z"), (r"[]$]$", r"[]$]\Z"), (r"[^]$]$", r"[^]$]\Z"), (r"[a[]$", r"[a[]\Z"),
         (r"[[:alpha:]$]$", r"[[:alpha:]$]\Z"), (r"\$$", r"\$\Z"), (r"(?m)a$", r"(?m)a$"), (r"\\$", r"\\\Z"),
-        (r"[\]$]$", r"[\]$]\Z"), (r"(?V1)[a[b]$]$", r"(?V1)[a[b]$]\Z"), ("$\\", "\\Z\\"),
+        (r"[\]$]$", r"[\]$]\Z"), (r"(?V1)[a[b]$]$", r"(?V1)[a[b]$]\Z"), (r"(?iV1)[a[b]$]$", r"(?iV1)[a[b]$]\Z"),
+        ("$\\", "\\Z\\"),
     ],
 )  # fmt: skip
 def test_a_dollar_becomes_the_end_of_the_text_for_regex(pattern: str, expected: str) -> None:
@@ -143,6 +144,13 @@ def test_the_choice_can_be_forced_and_says_why_it_is_regex(monkeypatch: pytest.M
     monkeypatch.setenv("TOKKIT_SPLIT", "fastest")
     with pytest.raises(OptionError, match="TOKKIT_SPLIT"):
         choose(cl100k, keep_unmatched=False)
+
+
+@pytest.mark.parametrize("pattern", ["(?V0)(?V1)a", "(?au)a"])
+def test_flags_that_exclude_each_other_are_refused(pattern: str) -> None:
+    for refused in (lambda: compile_regex(pattern), lambda: choose(pattern, keep_unmatched=False)):
+        with pytest.raises(PatternError, match="incompatible"):
+            refused()
 
 
 def test_what_regex_refuses_is_never_compiled() -> None:

@@ -36,7 +36,7 @@ def end_only(pattern: str) -> str:
     """
     if re.search(r"\(\?[A-Za-z0-9]*m", pattern):
         return pattern
-    nested = "(?V1)" in pattern
+    nested = re.search(r"\(\?[A-Za-z0-9]*V1", pattern)
     parts, depth = [], 0
     for part in _PARTS.findall(pattern):
         if part[0] == "[" and (not depth or nested) and part[1:2] != ":":

@@ -117,7 +117,7 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     cost_limits.check_size(pattern)
     try:
         return regex.compile(pattern)
-    except regex.error as error:
+    except (regex.error, ValueError) as error:  # ValueError: flags that exclude each other
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
     except RecursionError:
         raise PatternError(f"the pattern {cost_limits.quoted(pattern)} is nested too deep") from None

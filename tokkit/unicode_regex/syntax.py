@@ -74,6 +74,8 @@ class _Parser:
             self.ignore_case |= "i" in match["flags"]
             self.dot_all |= "s" in match["flags"]
             self.at = match.end()
+        if self.v1 and "V0" in pattern[: self.at]:
+            raise NotRegular("(?V0) and (?V1) together")
         folds = not pattern.isascii() or any(fold in pattern.lower() for fold in _FOLDS)
         if self.v1 and folds and re.search(r"\(\?[a-zV01]*i", pattern):
             raise NotRegular("(?V1) folds one character to several")
