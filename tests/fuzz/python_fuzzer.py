@@ -53,7 +53,13 @@ SECONDS_TO_WAIT = 3600
 MEGABYTES = 2048
 MAX_BYTES = 1 << 15
 MEMORY_FOLDER = "/dev/shm"
-LIMITS = {"pattern_seconds": 0.2, "grown_bytes": 1 << 20, "file_bytes": 1 << 20, "held_bytes": 1 << 20}
+LIMITS = {
+    "pattern_seconds": 0.2,
+    "grown_bytes": 1 << 20,
+    "file_bytes": 1 << 20,
+    "held_bytes": 1 << 20,
+    "template_steps": 20_000,
+}
 """Limits below the usual ones, so that an input reaches them in little time."""
 
 
