@@ -58,6 +58,7 @@ LIMITS = {
     "grown_bytes": 1 << 20,
     "file_bytes": 1 << 20,
     "held_bytes": 1 << 20,
+    "padded_tokens": 1 << 16,
     "template_steps": 20_000,
 }
 """Limits below the usual ones, so that an input reaches them in little time."""
