@@ -2,10 +2,10 @@
 
     python tests/fuzz/unreached.py NAME [--kept FOLDER] [PART …]
 
-Run are the target's seeds, its regressions, and the inputs in the folder that --kept names, as
-`run.py --corpus CORPUS` leaves them in CORPUS/NAME. Only functions that some input calls are looked at; with PARTs,
-only files whose path below tokkit has one of them. What is printed shows which seeds and which words of the
-dictionary a target lacks. It needs Python 3.12 or later.
+It runs the seeds and regressions of a target, and the inputs in the folder that --kept names: `run.py --corpus CORPUS`
+leaves them in CORPUS/NAME. It looks at functions that some input calls; with PARTs, only at files whose path below
+tokkit has one of them. What it prints shows which seeds and which words of the dictionary the target lacks. Python 3.12
+or later is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Reached(MonitoredEdges):
         super().__init__(folder)
 
     def _line(self, code: CodeType, line: int) -> Any:
-        self._lines.add((id(code), line))
+        if code.co_filename.startswith(self._folder):  # others may be freed, and their addresses used again
+            self._lines.add((id(code), line))
         return super()._line(code, line)
 
     def _branch(self, code: CodeType, place: int, to: int) -> Any:
