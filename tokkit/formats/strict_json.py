@@ -13,12 +13,17 @@ from tokkit.formats import decimals, files
 
 T = TypeVar("T")
 _MISSING: Any = object()
-_NAMES = {dict: "an object", list: "an array", str: "a string", int: "an integer", float: "a number", bool: "a boolean"}
+_NAMES = {
+    dict: "an object", list: "an array", str: "a string", bytes: "a string", int: "an integer", float: "a number",
+    bool: "a boolean",
+}  # fmt: skip
 
 
 def kind(value: object) -> str:
-    """Return the JSON name of a value's type."""
-    return "null" if value is None else _NAMES.get(type(value), type(value).__name__)
+    """Return the JSON name of a value's type; GGUF has the same types, with arrays of numpy and strings as bytes."""
+    if value is None:
+        return "null"
+    return "an array" if hasattr(value, "dtype") else _NAMES.get(type(value), type(value).__name__)
 
 
 def brief(value: object) -> str:

@@ -121,7 +121,7 @@ class _Model:
                 f"general.architecture: {brief(stated)} is not supported; it must be one of {', '.join(ARCHITECTURES)}"
             )
         self._prefix, self.of = stated, ARCHITECTURES[stated]
-        if self._get("expert_count", 0) not in (0, 1):
+        if count(keys, self.name("expert_count"), 0, minimum=0) > 1:
             if not self.of.mixture:
                 raise FormatError(f"{self.name('expert_count')}: mixtures of experts of {stated} are not supported")
             self.of = replace(self.of, model_type=self.of.mixture)
@@ -264,11 +264,10 @@ class _Model:
         """Raise FormatError for features that are not supported."""
         if self._get("attention.causal", True) is not True:
             raise FormatError(f"{self.name('attention.causal')}: only causal models are supported")
-        key, value = (self._get(f"attention.{part}_length", None) for part in ("key", "value"))
-        if None not in (key, value) and key != value:
-            raise FormatError(
-                f"{self.name('attention.value_length')}: {value!r}; it must be equal to attention.key_length, {key!r}"
-            )
+        names = [self.name(f"attention.{part}_length") for part in ("key", "value")]
+        sizes = [count(self._keys, name) for name in names if name in self._keys]
+        if sizes and sizes[0] != sizes[-1]:
+            raise FormatError(f"{names[1]}: {sizes[1]}; it must be equal to attention.key_length, {sizes[0]}")
 
     def _get(self, short: str, default: Value) -> Value:
         return self._keys.get(self.name(short), default)
