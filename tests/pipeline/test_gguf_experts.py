@@ -12,7 +12,7 @@ import gguf_models
 from gguf_files import Stored
 from gguf_models import plain, random_blocks, stacked
 from tokkit import pipeline
-from tokkit.errors import OptionError
+from tokkit.errors import FormatError, OptionError
 from tokkit.pipeline import decoder_families, memory
 
 IDS = np.random.default_rng(0).integers(0, 300, 40)
@@ -74,3 +74,10 @@ def test_memory_that_is_short_is_said_before_it_is_taken(
     monkeypatch.setattr(memory, "available", lambda: 20 << 10)
     with pytest.raises(OptionError, match=r"m\.gguf: the weights need .* of memory .*, but 20.0 KiB are available"):
         pipeline.load(tmp_path / "m.gguf", precision=precision)
+
+
+@pytest.mark.parametrize("key", ["expert_count", "attention.key_length", "attention.value_length"])
+def test_a_size_for_each_layer_is_refused(tmp_path: Path, key: str) -> None:
+    (tmp_path / "m.gguf").write_bytes(gguf_models.model("qwen2moe", {**KEYS, key: [8, 8]}, tensors()))
+    with pytest.raises(FormatError, match=rf"qwen2moe\.{key}: an integer is needed, not an array"):
+        pipeline.load(tmp_path / "m.gguf")
