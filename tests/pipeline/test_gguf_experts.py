@@ -66,6 +66,13 @@ def test_blocks_of_experts_are_multiplied_as_they_are(tmp_path: Path) -> None:
     assert np.sqrt(np.square(found - expected).mean()) < 0.03 * expected.std()  # rows of x are quantized too
 
 
+def test_a_feed_forward_length_that_no_layer_has_takes_no_memory(tmp_path: Path) -> None:
+    expected = logits(tmp_path / "m.gguf")
+    keys = {**KEYS, "feed_forward_length": 1 << 31}
+    (tmp_path / "m.gguf").write_bytes(gguf_models.model("qwen2moe", keys, tensors()))
+    np.testing.assert_array_equal(pipeline.load(tmp_path / "m.gguf").logits(IDS), expected)
+
+
 @pytest.mark.parametrize("precision", [None, "int8"])
 def test_memory_that_is_short_is_said_before_it_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, precision: str | None

@@ -182,6 +182,17 @@ def test_weights_that_give_no_numbers_are_an_error_that_names_the_layer(tmp_path
         pipeline.load(home).generate("the cat")
 
 
+def test_logits_of_minus_infinity_are_an_error_as_well(tmp_path: Path) -> None:
+    home = generators.folder(tmp_path / "broken")
+    model = pipeline.load(home)
+    tensors = generators.tensors(decoder_families.read(generators.LLAMA))
+    id_ = max(set(range(300)) - set(model.ids("the")))
+    tensors["model.embed_tokens.weight"][id_] = np.where(model.hidden_states("the")[-1][-1] > 0, -3e38, 3e38)
+    write_safetensors(home / "model.safetensors", tensors, overwrite=True)
+    with pytest.raises(FormatError, match="NaN or infinite, first in the head"):
+        pipeline.load(home).logits("the", last=True)
+
+
 def test_a_pickle_is_the_folder_and_not_the_weights(model: Any) -> None:
     data = pickle.dumps(model)
     assert len(data) < 5000

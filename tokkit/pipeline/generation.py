@@ -262,7 +262,7 @@ class _Threads(AbstractContextManager[None]):
 
 def checked(decoder: TextDecoder, logits: Floats, ids: Sequence[NDArray[np.int64]]) -> Floats:
     """Return the logits if they are finite; FormatError names the first layer that gives NaN or infinity."""
-    if np.isfinite(logits.max(-1)).all():
+    if np.isfinite(logits.max(-1)).all() and np.isfinite(logits.min(-1)).all():
         return logits
     layers = decoder.config.layers
     if layers.cross:  # the encoder's output is not available here

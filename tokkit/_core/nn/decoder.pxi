@@ -152,7 +152,8 @@ cdef class PackedDecoder:
                 )
         self.decoder.layers, self.decoder.n_layers, self.decoder.dim = self.layers, n, dim
         self.decoder.heads, self.decoder.kv_heads, self.decoder.head_dim = heads, kv_heads, head_dim
-        self.decoder.hidden = hidden
+        # Layers of experts have scratch memory of their own.
+        self.decoder.hidden = 0 if all(made.get("experts") is not None for made in layers) else hidden
         self.decoder.rms, self.decoder.gated, self.decoder.parallel, self.decoder.pairs = rms, gated, parallel, pairs
         self.decoder.activation = fused(activation)
         self.decoder.eps, self.decoder.scale, self.decoder.cap = eps, scale, cap
