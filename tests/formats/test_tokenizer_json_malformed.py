@@ -68,7 +68,7 @@ CHANGES: list[tuple[str, object, str]] = [
         replace({"Regex": "[["}),
         "normalizer.pattern.Regex: pattern, at 1: Oniguruma",
     ),
-    ("normalizer", replace({"Regex": "a)"}), "normalizer.pattern.Regex: the pattern 'a)' does not compile"),
+    ("normalizer", replace({"Regex": "a)"}), "normalizer.pattern.Regex: pattern, at 1: ')' closes no group"),
     ("normalizer", replace({"String": "a", "Regex": "a"}), "normalizer.pattern.Regex: unknown key"),
     ("normalizer", [], "normalizer: an object or null is needed, not an array"),
     ("extra", 1, "extra: unknown key"),
@@ -197,7 +197,7 @@ SPLITS: list[tuple[object, str]] = [
     ([{"pattern": {"Regex": 1}}, "PLAIN"], "pre_tokenizer.pretokenizers[0].pattern.Regex: a string is needed"),
     (
         [{"pattern": {"Regex": "("}}, "PLAIN"],
-        "pre_tokenizer.pretokenizers[0].pattern.Regex: the pattern '(' does not compile: missing )",
+        "pre_tokenizer.pretokenizers[0].pattern.Regex: pattern, at 1: the group that '(' begins is not closed",
     ),
     (
         [{"pattern": {"Regex": "(" * 3000 + ")" * 3000}}, "PLAIN"],
