@@ -16,9 +16,9 @@ MAKES_ANGLES = ("<", "\\", "token", ":c", "%c")
 """What a template may write a "<" by that is none of the data's."""
 VARIES = ("strftime_now", "lipsum", "random")
 """What gives another text each time."""
-ADDRESS = re.compile(r"0x[0-9a-f]{8,}")
-"""Where an object is in memory: in the text of a generator, as of `batch`, and another one each time. Filters may have
-changed what is before it, as " at" to "%20at%20"."""
+ADDRESS = re.compile(r"(?: |%(?:25)*20)0x[0-9a-f]+")
+"""Where an object is in memory: in the text of a generator, as of `batch`, and another one each time. `urlencode` makes
+%20 of its space, and %2520 if it is used twice."""
 
 
 def check(data: bytes) -> None:
