@@ -141,16 +141,16 @@ def gguf_parts(data: bytes) -> tuple[Keys, dict[str, gguf_files.Stored]]:
         return data[at - n : at]
 
     def value(kind: int) -> Any:
+        if kind == gguf_files.ARRAY:
+            element, n = take("I"), take("Q")
+            return gguf_files.Typed(kind, [value(element) for _ in range(n)], element)
         return text() if kind == gguf_files.STRING else take(gguf_files.FORMATS[kind])
 
     found: Keys = []
     for _ in range(struct.unpack_from("<Q", data, 16)[0]):
         name, kind = text().decode(), take("I")
-        if kind != gguf_files.ARRAY:
-            found.append((name, gguf_files.Typed(kind, value(kind))))
-            continue
-        element, n = take("I"), take("Q")
-        found.append((name, gguf_files.Typed(kind, [value(element) for _ in range(n)], element)))
+        made = value(kind)
+        found.append((name, made if kind == gguf_files.ARRAY else gguf_files.Typed(kind, made)))
     places = []
     for _ in range(struct.unpack_from("<Q", data, 8)[0]):
         name, shape = text().decode(), [take("Q") for _ in range(take("I"))][::-1]
@@ -194,7 +194,10 @@ def of_typed(rng: random.Random, typed: gguf_files.Typed, words: Sequence[bytes]
     elif change == 3:
         del value[at]
     else:
-        value[at] = of_typed(rng, gguf_files.Typed(element, value[at]), words).value
+        inner = value[at]
+        nested = isinstance(inner, gguf_files.Typed)
+        made = of_typed(rng, inner if nested else gguf_files.Typed(element, inner), words)
+        value[at] = made if nested else made.value
     return typed._replace(value=value)
 
 
@@ -227,7 +230,7 @@ def of_gguf(rng: random.Random, data: bytes, other: bytes, words: Sequence[bytes
     """Change a key, its type or its value, leave it out, or take one of another file; or change a tensor."""
     try:
         (keys, tensors), (others, other_tensors) = gguf_parts(data), gguf_parts(other)
-    except (struct.error, IndexError, KeyError, UnicodeDecodeError, MemoryError):
+    except (struct.error, IndexError, KeyError, UnicodeDecodeError, MemoryError, RecursionError):
         return mutate.of_bytes(rng, data, other, words)
     if not keys or not others:
         return other

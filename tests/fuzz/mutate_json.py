@@ -47,11 +47,15 @@ def loaded(data: bytes) -> Any:
         return None
 
 
+def of_word(word: bytes) -> Any:
+    """The value of JSON that a word of a dictionary is, or the word as a text."""
+    found = loaded(word)
+    return word.decode("utf-8", "replace") if found is None else found
+
+
 def some_value(rng: random.Random, words: Sequence[bytes]) -> Any:
     if words and rng.random() < 0.5:
-        word = rng.choice(words)
-        found = loaded(word)
-        return word.decode("utf-8", "replace") if found is None else found
+        return of_word(rng.choice(words))
     simple = (None, True, False, 0.5, -0.0, 1e308, float("nan"), float("inf"), [], {}, [[]], {"": 0}, "")
     return rng.choice((rng.choice(simple), rng.choice(mutate.NUMBERS), rng.choice(mutate.TEXTS)))
 

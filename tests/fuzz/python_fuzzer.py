@@ -146,6 +146,13 @@ class Fuzzer:
                 print(f"{place}: kept as {path.name}\n{text[-4000:]}", file=sys.stderr, flush=True)
         return new
 
+    def run_and_keep(self, data: bytes) -> None:
+        """Run one input, and keep it if it takes new edges."""
+        if self.run(data):
+            self.corpus.append(data)
+            (self.kept / hashlib.sha1(data).hexdigest()).write_bytes(data)
+            self.say("NEW")
+
     def load(self, paths: list[Path]) -> None:
         """Run the inputs that there are, and keep those that cover something the others do not."""
         for path in sorted(paths, key=lambda path: path.stat().st_size):
@@ -165,11 +172,7 @@ class Fuzzer:
         """Go on until the time is over, so many inputs were run, or a signal says so."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and self.n < inputs:
-            data = self.changed()
-            if self.run(data):
-                self.corpus.append(data)
-                (self.kept / hashlib.sha1(data).hexdigest()).write_bytes(data)
-                self.say("NEW")
+            self.run_and_keep(self.changed())
         self.over()
 
     def over(self) -> None:

@@ -11,7 +11,7 @@ FORMATS = {U8: "B", I8: "b", U16: "H", I16: "h", U32: "I", I32: "i", F32: "f", B
 
 
 class Typed(NamedTuple):
-    """A value with the number of its type; for an array, with that of its elements as well."""
+    """A value with the number of its type; for an array, with that of its elements, which may be arrays, as well."""
 
     kind: int
     value: Any
@@ -31,7 +31,8 @@ def value_bytes(kind: int, value: Any, element: int = STRING) -> bytes:
     if kind == STRING:
         return text(value)
     if kind == ARRAY:
-        return struct.pack("<IQ", element, len(value)) + b"".join(value_bytes(element, one) for one in value)
+        parts = [value_bytes(*one) if isinstance(one, Typed) else value_bytes(element, one) for one in value]
+        return struct.pack("<IQ", element, len(value)) + b"".join(parts)
     return struct.pack("<" + FORMATS[kind], value)
 
 

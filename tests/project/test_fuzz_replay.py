@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -161,6 +162,67 @@ def test_what_the_inputs_of_a_target_do_not_reach_is_printed() -> None:
     first, *others = done.stdout.splitlines()
     assert first.startswith("view/")
     assert any(line.startswith("  ") for line in others)
+
+
+SWEPT = """
+import contextlib, json, sweep, mutate_binary
+from gguf_files import Typed, gguf
+
+def made(change, data):
+    found = set()
+    for one in change(data, [b"word"]):
+        with contextlib.suppress(*sweep.UNWRITABLE):
+            found.add(one())
+    return found
+
+document = {"a": [5], "b": "x"}
+found = made(sweep.of_json, json.dumps(document).encode())
+for other in ({"b": "x"}, {"a": [], "b": "x"}, {"a": [5, 5], "b": "x"}, {"a": [6], "b": "x"}, {"a": None, "b": "x"},
+              {"a": [5], "b": "word"}):
+    assert json.dumps(other).encode() in found, other
+
+folder = {"a.json": json.dumps(document), "b.txt": "x"}
+found = made(sweep.of_folder, json.dumps(folder).encode())
+for other in ({"b.txt": "x"}, {"a.json": '{"b": "x"}', "b.txt": "x"}):
+    assert json.dumps(other).encode() in found, other
+
+header = json.dumps(document).encode()
+found = made(sweep.of_header, len(header).to_bytes(8, "little") + header + b"data")
+assert (10).to_bytes(8, "little") + b'{"b": "x"}data' in found
+
+inner = [[1, 0, 7]]
+fields = [[1, 0, 300], [2, 2, mutate_binary.message(inner)]]
+found = made(sweep.of_message, mutate_binary.message(fields))
+for other in (fields[1:], [[1, 0, 301], fields[1]], [fields[0], [2, 2, mutate_binary.message([[1, 0, 8]])]]):
+    assert mutate_binary.message(other) in found, other
+
+keys = [("general.architecture", Typed(8, b"llama")), ("nested", Typed(9, [Typed(9, [1, 2], 4)], 9))]
+data = gguf(keys)
+assert mutate_binary.gguf_parts(data) == (keys, {})
+found = made(sweep.of_gguf, data)
+for other in (keys[1:], [("general.architecture", Typed(8, b"word")), keys[1]], [*keys, ("llama.word", Typed(4, 0))]):
+    assert gguf(other) in found, other
+"""
+
+
+def test_a_sweep_makes_every_single_change_of_a_document() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(build.HERE), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", SWEPT], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_sweep_runs_the_changes_of_a_target_whose_inputs_are_documents(tmp_path: Path) -> None:
+    folders = [f"--kept={tmp_path / 'kept'}", f"--findings={tmp_path / 'found'}", "--seconds=1"]
+    command = [sys.executable, build.HERE / "sweep.py"]
+    done = subprocess.run([*command, "safetensors", *folders], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    changes = re.search(r"^(\d+) changes of", done.stderr, re.MULTILINE)
+    assert changes
+    assert int(changes[1]) > 1000
+    assert not any((tmp_path / "found").iterdir())
+    refused = subprocess.run([*command, "fasttext", *folders], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert refused.stdout.startswith("fasttext: the inputs of this target are not documents")
 
 
 def test_a_failure_in_python_is_found_kept_once_and_counted(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ MINICPM5 = patterns.LLAMA3.replace(r"(?!\S)", r"(?![^\s\p{N}])")
 _SPACES = "|".join(rf"\s{{{n}}}(?!\S)" for n in (512, 256, 128, 64, 32, 16, 8, 4))
 JAIS2 = patterns.LLAMA3.replace(r"\s+(?!\S)|\s+", _SPACES + r"|\s{1,2}(?!\S)|\s")
 SEED_CODER = patterns.QWEN2.replace(r"\p{N}]+[\r\n]*", r"\p{N}]+")
+UFAKZEKA = patterns.QWEN2.removeprefix("(?i:'s|'t|'re|'ve|'m|'ll|'d)|")
 EXAONE_MOE = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}|"
     r" ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"
@@ -54,6 +55,7 @@ _NAMES = {
     JAIS2: "jais-2",
     SEED_CODER: "seed-coder",
     EXAONE_MOE: "exaone-moe",
+    UFAKZEKA: "ufakzeka",
     BLOOM: "bloom poro-chat gpt3-finnish",
     VIKING: "viking",
 }
@@ -101,7 +103,6 @@ IN_TURN: dict[str, tuple[str, ...]] = {
     ),
     "tiny_aya": (r"\d{1,3}(?=(?:\d{3})*\b)", patterns.O200K),
     "laguna": (r"[^\n]+|[\n]+", patterns.QWEN2),
-    "ufakzeka": (patterns.QWEN2.removeprefix("(?i:'s|'t|'re|'ve|'m|'ll|'d)|"),),
 }
 IN_TURN["cohere2moe"] = IN_TURN["tiny_aya"]
 """Names whose splits run in order, each on the pretokens of the ones before."""

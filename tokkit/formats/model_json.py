@@ -134,7 +134,7 @@ def _find_merges(
         return merge_ids(packed, in_list, continuing_subword_prefix=prefix, added_ids=added_ids)
     except VocabError:
         for where, left, right in merges_in_turn(in_list):
-            joined = left + right.encode()[n_prefix:].decode(errors="replace")
+            joined = left + right.encode("utf-8", "surrogatepass")[n_prefix:].decode(errors="replace")
             for token, role in ((left, "the part"), (right, "the part"), (joined, "the result")):
                 if vocab.find(token) < 0:
                     raise FormatError(f"{where}: {role} {strict_json.brief(token)} is not in model.vocab") from None

@@ -149,7 +149,8 @@ def decompile(charsmap: bytes) -> list[tuple[str, str]]:
         return []
     Charsmap(charsmap)  # checks the map
     n = int.from_bytes(charsmap[:4], "little") // 4
-    units, strings = struct.unpack_from(f"<{n}I", charsmap, 4), charsmap[4 + 4 * n :]
+    units = struct.unpack_from(f"<{n}I", charsmap, 4)
+    strings = charsmap[4 + 4 * n :] + b"\0"  # the last one may lack its end
     below: dict[int, list[tuple[int, int]]] = {}
     for at, unit in enumerate(units):
         byte = unit & (_VALUE | 0xFF)
