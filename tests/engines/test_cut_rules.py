@@ -12,8 +12,12 @@ from conftest import LONG
 from strategies import adversarial
 from tokkit._core.align import AlignedText
 from tokkit._core.encode import Stages
+from tokkit.definition import Definition
+from tokkit.engines.interpreter import Interpreter
+from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.normalizers.byte_level import ByteLevel as ByteLevelNormalizer
+from tokkit.normalizers.charsmap_builder import compile_rules
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.nmt import Nmt
 from tokkit.normalizers.precompiled import Precompiled
@@ -31,8 +35,9 @@ from tokkit.pretokenizers.punctuation import Punctuation
 from tokkit.pretokenizers.split import Split
 from tokkit.pretokenizers.whitespace import Whitespace
 from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
-from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule
-from tokkit.unicode_regex.boundaries import ATOM_RANGES
+from tokkit.tokenizer import Tokenizer
+from tokkit.unicode_regex.atoms import ATOM_RANGES, BLANK, HAN, LEADS, N_ATOMS, OTHER, WHITE, CutRule
+from tokkit.vocab import Vocab
 
 CLIP = r"<\|startoftext\|>|'s|'t|'re|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 NORMALIZERS = [
@@ -45,6 +50,7 @@ NORMALIZERS = [
         for pattern in (r"\s+", " {2,}", r"[0-9]+\.", r"\p{P}", "a+b|c", r"e(?=\s)", "e(?= t)")
     ),
     Replace({"String": "a"}, ""),
+    *(Precompiled(compile_rules(rules)) for rules in ({"a\u0301": "-"}, {"\u0600": "x"}, {"\u0600a": "x"}, {"_": "a"})),
 ]
 PRETOKENIZERS = [
     *(Bert(), Whitespace(), WhitespaceSplit(), ByteLevel(add_prefix_space=False), Digits(), Digits(True)),
@@ -58,10 +64,10 @@ PRETOKENIZERS = [
         for invert in (False, True)
     ),
 ]
-MIDDLES = "aAbe.,'`\"-_09 \t\n\r\x00\x07\x1c\x7f中国éßıİſK½ﬁ…«»①１Ａ　"
+MIDDLES = "aAbe.,'`\"-_09 \t\n\r\x00\x07\x1c\x7f中国éßıİſ\u212a½ﬁ…«»①１Ａ　"
 MIDDLES += "\u00a0\u2028▁\u0600\u0d4e\u0301\u0345\u200b\ufeffのｶﾞ가ㅏ🦜"
 OF_ATOM = {
-    OTHER: "éßСのｶﾞ가ﬁ½\u0301\u200b\ufeff🦜\u0345İ`",
+    OTHER: "éßСのｶﾞ가ﬁ½\u0301\u200b\ufeff🦜\u0345İ\u1fef",
     WHITE: "\u00a0\u3000\u2028",
     BLANK: "▁",
     LEADS: "\u0600",
@@ -158,3 +164,28 @@ def test_every_instruction_set_cuts_the_same_units(shared: object) -> None:
             wanted = encoder.units(text, "scalar").tolist()
             for isa in isas():
                 assert encoder.units(text, isa).tolist() == wanted, (name, isa)
+
+
+@pytest.mark.parametrize("component", NORMALIZERS, ids=repr)
+def test_what_an_atom_becomes_beside_others_is_what_the_rule_says(component: object) -> None:
+    (rule,) = component.cut_rules()  # type: ignore[attr-defined]
+    if rule.last is None:
+        return
+    stages = Stages(component.stages())  # type: ignore[attr-defined]
+    others = ["\u0301", "\u0327", "\u0338", "\u0301\u0301", "\u0600", "a", "b", "`", ".", " ", "é", "中"]
+    for atom, other in itertools.product(range(N_ATOMS), others):
+        for character in characters_of(atom):
+            before, after = ("".join(pieces_of(stages, text)) for text in (other + character, character + other))
+            if rule.allowed[atom].any() and before:
+                assert rule.last[atom, atoms_of(np.array([ord(before[-1])]))].all(), (other, character)
+            if rule.allowed[:, atom].any() and after:
+                assert rule.first[atom, atoms_of(np.array([ord(after[0])]))].all(), (character, other)
+
+
+def test_a_letter_before_a_mark_is_no_delimiter_after_composition() -> None:
+    model = CharBPE(merges=np.empty((0, 3), dtype=np.uint32), unk_token="?", fuse_unk=True)
+    for normalizer in (NFC(), NFKC(), Precompiled(charsmap("nmt_nfkc"))):
+        definition = Definition(Vocab.from_list([b"?", b"b"]), model, CharDelimiterSplit("a"), normalizer=normalizer)
+        tok = Tokenizer(definition)
+        assert tok.encode("\u093ea\u0300") == Interpreter(definition).encode("\u093ea\u0300", "text") == [0]
+        assert tok.encode("\u093eab") == [0, 1]

@@ -171,5 +171,24 @@ def decompile(charsmap: bytes) -> list[tuple[str, str]]:
     return [(key.decode(errors="replace"), value.decode()) for key, value in sorted(found)]
 
 
+def begins(charsmap: bytes, text: str) -> bool:
+    """Return whether a rule of a map begins with a text.
+
+    >>> begins(compile_rules({"ab": "x"}), "a"), begins(compile_rules({"ab": "x"}), "b")
+    (True, False)
+    """
+
+    def unit(at: int) -> int:
+        return int.from_bytes(charsmap[4 * at + 4 : 4 * at + 8], "little")
+
+    n = int.from_bytes(charsmap[:4], "little") // 4
+    at = 0
+    for byte in text.encode() if n else b"":
+        at ^= _offset(unit(at)) ^ byte
+        if at >= n or unit(at) & (_VALUE | 0xFF) != byte:
+            return False
+    return n > 0
+
+
 def _offset(unit: int) -> int:
     return unit >> _OFFSET_SHIFT << (8 if unit & 1 << 9 else 0)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 from dataclasses import dataclass, field
 
-from tokkit._core.text import Charsmap
+import numpy as np
+
+from tokkit._core.text import Charsmap, clusters
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
-from tokkit.unicode_regex.atoms import HAN, LEADS, OTHER, CutRule, by_character
+from tokkit.normalizers.charsmap_builder import begins
+from tokkit.unicode_regex.atoms import ATOM_RANGES, HAN, LEADS, OTHER, CutRule, by_character, never
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,4 +50,16 @@ class Precompiled(Normalizer):
             lambda character: character if self._map.keeps(character) else "", dict.fromkeys(range(OTHER, HAN + 1))
         )
         rule.allowed[LEADS] = rule.allowed[13, 10] = rule.allowed[:, HAN] = False  # they may be in one cluster
-        return [rule]
+        data = base64.b64decode(self.precompiled_charsmap)
+        if any(begins(data, lead) for lead in _leads()):
+            return [never()]  # a cluster whose last character is ASCII may be replaced
+        first = np.array(rule.first)
+        first[[code for code in range(128) if begins(data, chr(code))]] = True  # the marks after it are in its cluster
+        return [rule._replace(first=first)]
+
+
+@functools.cache
+def _leads() -> tuple[str, ...]:
+    """Return the characters that are in one grapheme cluster with a letter after them."""
+    every = (chr(code) for first, last in ATOM_RANGES[LEADS] for code in range(first, last + 1))
+    return tuple(lead for lead in every if len(clusters(f"{lead}a")) == 1)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import dataclass
+
+import numpy as np
 
 from tokkit.normalizers.base import Normalizer, Specs
 from tokkit.unicode_regex.atoms import BLANK, HAN, OTHER, WHITE, WHITES, CutRule, by_character
@@ -11,6 +14,14 @@ from tokkit.unicode_regex.atoms import BLANK, HAN, OTHER, WHITE, WHITES, CutRule
 _beyond = [HAN, OTHER, BLANK, *range(33, 128)]
 _canonical = by_character(str, {OTHER: [OTHER, *b"K;`"], HAN: [HAN, OTHER]})
 _compatible = by_character(str, {OTHER: _beyond, WHITE: WHITES, HAN: [HAN, OTHER]})
+_COMPOSING = string.ascii_letters + "<=>"
+
+
+def _composing(rule: CutRule) -> CutRule:
+    """Return a rule for a form that composes: the first character of a part may become one with the marks after it."""
+    first = np.array(rule.first)
+    first[[ord(character) for character in _COMPOSING], OTHER] = True
+    return rule._replace(first=first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,7 @@ class NFC(Normalizer):
 
     def cut_rules(self) -> list[CutRule]:
         """Return where a text may be cut."""
-        return [_canonical]
+        return [_composing(_canonical)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +74,7 @@ class NFKC(Normalizer):
 
     def cut_rules(self) -> list[CutRule]:
         """Return where a text may be cut."""
-        return [_compatible]
+        return [_composing(_compatible)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,9 @@ from numpy.typing import NDArray
 
 from tokkit._core.split import SplitPattern
 from tokkit.unicode_regex.atoms import (
-    BLANK,
-    HAN,
-    LEADS,
+    ATOM_RANGES,
     N_ATOMS,
     OTHER,
-    WHITE,
     CutRule,
     Matrix,
     for_all,
@@ -127,24 +124,6 @@ def _classes_of_atoms(automaton: Automaton) -> NDArray[np.bool_]:
     for kind, found in ranges.items():
         mark(kind, found[:, 0], found[:, 1] + 1)
     return made
-
-
-ATOM_RANGES: dict[int, list[tuple[int, int]]] = {
-    WHITE: [
-        (0x85, 0x85), (0xA0, 0xA0), (0x1680, 0x1680), (0x2000, 0x200A), (0x2028, 0x2029), (0x202F, 0x202F),
-        (0x205F, 0x205F), (0x3000, 0x3000),
-    ],
-    BLANK: [(0x2581, 0x2581)],
-    LEADS: [
-        (0x600, 0x605), (0x6DD, 0x6DD), (0x70F, 0x70F), (0x890, 0x891), (0x8E2, 0x8E2), (0xD4E, 0xD4E),
-        (0x11000, 0x11FFF),
-    ],
-    HAN: [
-        (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F),
-        (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F),
-    ],
-}  # fmt: skip
-"""The characters of the atoms beyond ASCII, as (first, last) of each range, the same as in csrc/split/cut_units.c."""
 
 
 @functools.lru_cache(maxsize=256)
