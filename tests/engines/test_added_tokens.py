@@ -307,3 +307,51 @@ def test_tokens_of_the_second_pass_leave_those_of_the_first_to_it_without_a_norm
     for text in ("[SEP]\na", "[SEP] \n a", "a[SEP]\n\n[SEP] a"):
         assert ours.encode(text, special="all") == theirs.encode(text).ids
     assert ours.encode("[SEP]\na", special="all") == [1, 2, 0]
+
+
+def of_words(**stages: Any) -> tokkit.Tokenizer:
+    """A tokenizer of the words "u" (unknown), "a" and "▁a" with ids 0 to 2, and added tokens."""
+    model = {"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0, "a": 1, "▁a": 2}}
+    return tokkit.Tokenizer(tokenizer_json.from_json({"version": "1.0", "model": model, **stages}))
+
+
+def added(content: str, id_: int, **flags: bool) -> dict[str, Any]:
+    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    return {"id": id_, "content": content, **plain, **flags}
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("a\n\n\n", [1, 3, 3, 3]), ("\n\n", [3, 3]), ("a \n\na\n", [1, 3, 3, 1, 3]),
+        ("a*\n", [1, 4, 3]), ("*\n\u2028", [4, 3]), ("* \t\u2028a", [4, 1]), ("*\t-\n", [4, 5, 3]),
+        ("*\u2028.\u2028", [4, 6]), ("* . ", [4, 6]),
+    ],
+)  # fmt: skip
+def test_tokens_in_white_space_that_a_token_took_are_found(text: str, ids: list[int], normalized: bool) -> None:
+    """tokenizers finds them as well; what stands behind one of them is text again."""
+    tokens = [
+        added("\n", 3, rstrip=True, normalized=normalized), added("*", 4, rstrip=True, normalized=normalized),
+        added("-", 5, normalized=normalized), added(".", 6, normalized=normalized),
+    ]  # fmt: skip
+    tok = of_words(added_tokens=tokens, pre_tokenizer={"type": "WhitespaceSplit"})
+    assert tok.encode(text) == tok(text).ids == Interpreter(tok.definition).encode(text, "text") == ids
+    assert tok.encode(text * 3000) == Interpreter(tok.definition).encode(text * 3000, "text")
+
+
+def test_text_behind_a_token_in_white_space_that_another_took_is_text_again() -> None:
+    tok = of_words(added_tokens=[added("*", 3, rstrip=True), added("\n", 4)])
+    for text, ids in (("*\n\u2028", [3, 4, 0]), ("* \n \na", [3, 4, 0, 4, 1]), ("*\n" * 3 + " ", [3, 4, 3, 4, 3, 4, 0])):
+        assert tok.encode(text) == tok(text).ids == Interpreter(tok.definition).encode(text, "text") == ids
+        stream = tok.encode_stream()
+        assert [id_ for part in text for id_ in stream.feed(part)] + list(stream.flush()) == ids
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_a_text_whose_start_was_dropped_does_not_begin_a_text(normalized: bool) -> None:
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}
+    strip = {"type": "Strip", "strip_left": True, "strip_right": True}
+    tok = of_words(added_tokens=[added("*", 3, normalized=normalized)], pre_tokenizer=metaspace, normalizer=strip)
+    for text, ids in (("a", [2]), (" a", [1]), ("\n a a", [1, 2]), ("*a", [3, 1])):
+        assert tok.encode(text) == tok(text).ids == Interpreter(tok.definition).encode(text, "text") == ids

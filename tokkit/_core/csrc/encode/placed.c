@@ -279,7 +279,7 @@ static int encode_kept(const tk_plan *plan, tk_worker *w, const tk_finder *f, co
         if (end > start) status = encode_section(plan, w, text + start, end - start, base + start, here);
         if (!found || status != TK_OK) break;
         status = put_added(w, (uint32_t)f->normalized_ids[match.number], base + match.start, base + match.end);
-        if (match.end > start) start = match.end;
+        start = match.end;
     }
     return status;
 }
@@ -302,7 +302,7 @@ int tk_encode_placed(const tk_plan *plan, tk_worker *w, const tk_finder *f, cons
         if (end > start) status = encode_kept(plan, w, f, text + start, end - start, start, edges);
         if (!found || status != TK_OK) break;
         status = put_added(w, (uint32_t)f->given_ids[match.number], match.start, match.end);
-        if (match.end > start) start = match.end;
+        start = match.end;
     }
     return status;
 }

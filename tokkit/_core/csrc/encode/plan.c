@@ -240,6 +240,9 @@ static int encode_normalized(const tk_plan *plan, tk_worker *w, const tk_finder 
         if (status != TK_OK || !s->section.n_pieces) return status;
         text = s->section.text + s->section.pieces->start;
         n = s->section.pieces->end - s->section.pieces->start;
+        const tk_piece *piece = s->section.pieces;
+        if (n && tk_aligned_span(&s->section, piece->start, piece->end).start) /* the start was dropped */
+            edges = (edges & ~(unsigned)TK_EDGE_TEXT_START) | TK_EDGE_SECTION_START;
     }
     tk_added_match match;
     size_t start = 0;
@@ -253,9 +256,14 @@ static int encode_normalized(const tk_plan *plan, tk_worker *w, const tk_finder 
         if (end > start) status = encode_section(plan, w, text + start, end - start, &at, end - start, here);
         if (!found) break;
         if (status == TK_OK) status = append_id(w, (uint32_t)f->normalized_ids[match.number]);
-        if (match.end > start) start = match.end;
+        start = match.end; /* which may be before the last one's, whose white space this one is in: as in tokenizers */
     }
     return status;
+}
+
+/* Ask for the next added token. */
+static void find_next(const tk_finder *f, tk_staged *s, const uint8_t *text, size_t n) {
+    s->found = f && f->given && tk_added_next(f->given, text, n, f->given_allowed, &s->given, &s->match) ? 1 : -1;
 }
 
 int tk_encode(const tk_plan *plan, tk_worker *w, const tk_finder *f, const uint8_t *text, size_t n, size_t *at,
@@ -270,11 +278,9 @@ int tk_encode(const tk_plan *plan, tk_worker *w, const tk_finder *f, const uint8
         s->found = s->section_start = 0;
         if (f && f->given) tk_added_start(&s->given);
     }
-    while (*at < n && *at < stop) {
-        if (!s->found) {
-            int found = f && f->given && tk_added_next(f->given, text, n, f->given_allowed, &s->given, &s->match);
-            s->found = found ? 1 : -1;
-        }
+    /* White space that a token took may hold others, which are tokens as well. */
+    while ((*at < n && *at < stop) || (s->found > 0 && s->match.start < *at)) {
+        if (!s->found) find_next(f, s, text, n);
         size_t end = s->found > 0 ? s->match.start : n, part = *at - s->section_start;
         unsigned edges = edges_of(w, s->section_start, end, n);
         int status = TK_OK;
@@ -290,9 +296,8 @@ int tk_encode(const tk_plan *plan, tk_worker *w, const tk_finder *f, const uint8
         if (s->found < 0) continue;
         status = append_id(w, (uint32_t)f->given_ids[s->match.number]);
         if (status != TK_OK) return status;
-        if (s->match.end > *at) *at = s->match.end;
-        s->section_start = *at;
-        s->found = 0;
+        s->section_start = *at = s->match.end;
+        find_next(f, s, text, n);
     }
     return TK_OK;
 }
