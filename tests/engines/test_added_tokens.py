@@ -342,7 +342,11 @@ def test_tokens_in_white_space_that_a_token_took_are_found(text: str, ids: list[
 
 def test_text_behind_a_token_in_white_space_that_another_took_is_text_again() -> None:
     tok = of_words(added_tokens=[added("*", 3, rstrip=True), added("\n", 4)])
-    for text, ids in (("*\n\u2028", [3, 4, 0]), ("* \n \na", [3, 4, 0, 4, 1]), ("*\n" * 3 + " ", [3, 4, 3, 4, 3, 4, 0])):
+    for text, ids in (
+        ("*\n\u2028", [3, 4, 0]),
+        ("* \n \na", [3, 4, 0, 4, 1]),
+        ("*\n" * 3 + " ", [3, 4, 3, 4, 3, 4, 0]),
+    ):
         assert tok.encode(text) == tok(text).ids == Interpreter(tok.definition).encode(text, "text") == ids
         stream = tok.encode_stream()
         assert [id_ for part in text for id_ in stream.feed(part)] + list(stream.flush()) == ids
