@@ -5,14 +5,17 @@ Its tables are read in C where they are as nearly all are; reading all of it in 
 
 from __future__ import annotations
 
+import mutate
+import mutate_json
 import tokkit
-from mutate_json import CHANGE
+from mutate_stages import of_stages
 from tokenizer_checks import check_files
 from tokkit.errors import TokkitError
 from tokkit.formats import strict_json, tokenizer_json
 
 __all__ = ["CHANGE", "check"]
 
+CHANGE = mutate.one_of(mutate_json.CHANGE, of_stages)
 DICTIONARIES = ("pattern",)
 
 
