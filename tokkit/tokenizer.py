@@ -293,7 +293,7 @@ class Tokenizer:
         The prefix is taken from decode(ids[:n]) or, if decoding does not restore the text, from the text up to the end
         of the n-th token. With `side="left"`, the start of the text is cut off and its longest suffix returned. A text
         that fits is returned unchanged. `count` is the number of ids of the returned part alone, whose tokens at the
-        cut may differ.
+        cut may differ. If a model without an unknown token has no ids for that part, more of it is cut off.
         """
         from tokkit.streaming.truncation import truncated
 

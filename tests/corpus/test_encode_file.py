@@ -22,6 +22,7 @@ from conftest import SPECIALS
 from strategies import adversarial
 from tokkit.corpus import encode_file, id_writers
 from tokkit.errors import CorpusError, OptionError, SameFileError, SpecialTokenError
+from tokkit.formats import tokenizer_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,6 +76,22 @@ def test_a_file_of_many_blocks_has_the_ids_of_its_text(tok: tokkit.Tokenizer, fo
 
 
 @pytest.mark.usefixtures("small_blocks")
+def test_a_file_has_the_ids_of_a_text_that_the_core_leaves_to_the_components(folder: Path) -> None:
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
+    file = {
+        "version": "1.0",
+        "added_tokens": [{"id": 3, "content": "*", "normalized": True, **flags}],
+        "normalizer": {"type": "Replace", "pattern": {"String": "é"}, "content": "a a"},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]},
+        "model": {"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0, "a": 1, "▁a": 2}},
+    }
+    tok = tokkit.Tokenizer(tokenizer_json.from_json(file))
+    Path("in.txt").write_text("é* a", encoding="utf-8")
+    tok.encode_file("in.txt", "out.npy")
+    assert ids_of("out.npy").tolist() == tok.encode("é* a") == [2, 2, 3, 1]
+
+
 @pytest.mark.parametrize("kind", ["npy", "bin"])
 def test_shards_joined_are_the_whole(tok: tokkit.Tokenizer, folder: Path, kind: str) -> None:
     text = adversarial(843, 5000)

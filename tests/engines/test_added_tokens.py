@@ -359,3 +359,38 @@ def test_a_text_whose_start_was_dropped_does_not_begin_a_text(normalized: bool) 
     tok = of_words(added_tokens=[added("*", 3, normalized=normalized)], pre_tokenizer=metaspace, normalizer=strip)
     for text, ids in (("a", [2]), (" a", [1]), ("\n a a", [1, 2]), ("*a", [3, 1])):
         assert tok.encode(text) == tok(text).ids == Interpreter(tok.definition).encode(text, "text") == ids
+
+
+@pytest.mark.parametrize("added_token", ["*", "x", "\u2044"])
+@pytest.mark.parametrize(
+    ("normalizer", "splits", "text"),
+    [
+        ("ByteLevel", "\u00b8", "中* 中"),  # "ä¸Ń"
+        ("NFKD", "\u2044", "½* ½"),  # "1\u20442"
+        ("NFKD", "x", "½x½"),
+        ("NFKD", " ", "\u00a8a*"),  # a space and a mark
+        ("NFKD", None, "½½"),
+    ],
+)
+def test_all_pieces_of_the_first_character_are_marked_as_first(
+    normalizer: str, splits: str | None, text: str, added_token: str
+) -> None:
+    """tokenizers goes by where a piece comes from, and the first character may become several."""
+    tokenizers = pytest.importorskip("tokenizers")
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": True}
+    split = {"type": "Split", "pattern": {"String": splits}, "behavior": "Isolated", "invert": False}
+    vocab = {letter: id_ for id_, letter in enumerate("?▁12*x\u2044ä¸ŃĠa\u0308")}
+    file = {
+        "version": "1.0",
+        "added_tokens": [added(added_token, vocab[added_token], normalized=True)],
+        "normalizer": {"type": normalizer},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*([split] if splits else []), metaspace]},
+        "model": {"type": "BPE", "unk_token": "?", "vocab": vocab, "merges": []},
+    }
+    tok = tokkit.Tokenizer(tokenizer_json.from_json(file))
+    for each in (text, text * 2, f" {text}", f"a{text}"):
+        ids = tokenizers.Tokenizer.from_str(json.dumps(file)).encode(each, add_special_tokens=False).ids
+        assert tok.encode(each) == tok(each).ids == Interpreter(tok.definition).encode(each, "text") == ids
+        assert tok.encode_batch(["a", each], threads=2)[0].tolist() == tok.encode("a") + ids
+        stream = tok.encode_stream()
+        assert [id_ for part in each for id_ in stream.feed(part)] + list(stream.flush()) == ids

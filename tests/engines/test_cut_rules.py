@@ -8,23 +8,28 @@ import random
 import numpy as np
 import pytest
 
-from conftest import LONG
+from conftest import LONG, byte_of_letter
 from strategies import adversarial
 from tokkit._core.align import AlignedText
 from tokkit._core.encode import Stages
 from tokkit.definition import Definition
 from tokkit.engines.interpreter import Interpreter
 from tokkit.models.char_bpe import CharBPE
+from tokkit.normalizers.base import Normalizer
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.normalizers.byte_level import ByteLevel as ByteLevelNormalizer
 from tokkit.normalizers.charsmap_builder import compile_rules
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.nmt import Nmt
 from tokkit.normalizers.precompiled import Precompiled
+from tokkit.normalizers.prepend import Prepend
 from tokkit.normalizers.replace import Replace
 from tokkit.normalizers.sentencepiece_rules import charsmap
+from tokkit.normalizers.sequence import Sequence as NormalizerSequence
+from tokkit.normalizers.strip import Strip
 from tokkit.normalizers.strip_accents import StripAccents
 from tokkit.normalizers.unicode import NFC, NFD, NFKC, NFKD
+from tokkit.pretokenizers.base import Pretokenizer
 from tokkit.pretokenizers.behaviors import BEHAVIORS
 from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.byte_level import ByteLevel
@@ -32,6 +37,7 @@ from tokkit.pretokenizers.char_delimiter_split import CharDelimiterSplit
 from tokkit.pretokenizers.digits import Digits
 from tokkit.pretokenizers.metaspace import Metaspace
 from tokkit.pretokenizers.punctuation import Punctuation
+from tokkit.pretokenizers.sequence import Sequence as PretokenizerSequence
 from tokkit.pretokenizers.split import Split
 from tokkit.pretokenizers.whitespace import Whitespace
 from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
@@ -79,6 +85,10 @@ OF_ATOM = {
 HOT = [*map(ord, "\r\n aesA'0.-"), OTHER, WHITE, BLANK, LEADS, HAN]
 
 
+def named(component: object) -> str:
+    return repr(component)[:70]  # some hold tables
+
+
 def characters_of(atom: int) -> str:
     return chr(atom) if atom < 128 else OF_ATOM[atom]
 
@@ -100,17 +110,17 @@ def pieces_of(stages: Stages, text: str) -> list[str]:
 
 def composed(component: object) -> tuple[np.ndarray, np.ndarray]:
     """Where a component of one or more stages allows cuts, and where these end pieces."""
-    from tokkit.engines.cut_rules import _before
+    from tokkit.engines.cut_rules import ALL_INSIDE, _before
 
     rules: list[CutRule] = component.cut_rules()  # type: ignore[attr-defined]
     allowed, ends = np.ones((N_ATOMS, N_ATOMS), dtype=bool), np.zeros((N_ATOMS, N_ATOMS), dtype=bool)
     for rule in reversed(rules):
         always = rule.allowed & rule.boundary
-        allowed, ends = rule.allowed & _before(rule, allowed) | always, rule.allowed & _before(rule, ends) | always
+        allowed, ends = (rule.allowed & _before(rule, each, ALL_INSIDE) | always for each in (allowed, ends))
     return allowed, ends
 
 
-@pytest.mark.parametrize("component", [*NORMALIZERS, *PRETOKENIZERS], ids=repr)
+@pytest.mark.parametrize("component", [*NORMALIZERS, *PRETOKENIZERS], ids=named)
 def test_parts_give_what_the_whole_gives_where_a_rule_allows_it(component: object) -> None:
     allowed, ends = composed(component)
     stages = Stages(component.stages())  # type: ignore[attr-defined]
@@ -130,7 +140,7 @@ def test_parts_give_what_the_whole_gives_where_a_rule_allows_it(component: objec
             assert whole in (joined, first + second), (left, right)
 
 
-@pytest.mark.parametrize("component", NORMALIZERS, ids=repr)
+@pytest.mark.parametrize("component", NORMALIZERS, ids=named)
 def test_what_an_atom_becomes_is_what_the_rule_says(component: object) -> None:
     (rule,) = component.cut_rules()  # type: ignore[attr-defined]
     if rule.last is None or not rule.allowed.any():
@@ -166,7 +176,7 @@ def test_every_instruction_set_cuts_the_same_units(shared: object) -> None:
                 assert encoder.units(text, isa).tolist() == wanted, (name, isa)
 
 
-@pytest.mark.parametrize("component", NORMALIZERS, ids=repr)
+@pytest.mark.parametrize("component", NORMALIZERS, ids=named)
 def test_what_an_atom_becomes_beside_others_is_what_the_rule_says(component: object) -> None:
     (rule,) = component.cut_rules()  # type: ignore[attr-defined]
     if rule.last is None:
@@ -189,3 +199,31 @@ def test_a_letter_before_a_mark_is_no_delimiter_after_composition() -> None:
         tok = Tokenizer(definition)
         assert tok.encode("\u093ea\u0300") == Interpreter(definition).encode("\u093ea\u0300", "text") == [0]
         assert tok.encode("\u093eab") == [0, 1]
+
+
+EDGES = [
+    *(Prepend(prefix) for prefix in ("x", "▁", " ")),
+    *(Strip(left, right) for left, right in ((True, False), (False, True), (True, True))),
+    ByteLevel(add_prefix_space=True, use_regex=False),
+    *(Metaspace("▁", scheme, split) for scheme in ("always", "first") for split in (True, False)),
+]
+
+
+@pytest.mark.parametrize("edge", EDGES, ids=named)
+@pytest.mark.parametrize("dropping", NORMALIZERS, ids=named)
+def test_what_is_done_at_the_start_is_done_where_the_start_was_dropped(dropping: Normalizer, edge: object) -> None:
+    letters = sorted({*MIDDLES, *byte_of_letter(), "?", "x", "y"})
+    vocab = Vocab.from_list([letter.encode() for letter in letters])
+    model = CharBPE(merges=np.empty((0, 3), dtype=np.uint32), unk_token="?")
+    first = [edge] if isinstance(edge, Pretokenizer) else []
+    normalizer = NormalizerSequence([dropping, *([] if first else [edge])])
+    rng = random.Random(repr((dropping, edge)))
+    gone = [c for c in {*MIDDLES, "a"} if not "".join(pieces_of(Stages(dropping.stages()), c))] or ["\u0301"]
+    for splits in (Bert(), Punctuation(), WhitespaceSplit()):
+        tok = Tokenizer(Definition(vocab, model, PretokenizerSequence([*first, splits]), normalizer=normalizer))
+        twin = Interpreter(tok.definition)
+        for _ in range(400 if LONG else 40):
+            dropped = "".join(rng.choices(gone, k=rng.randrange(1, 4)))
+            kept = "".join(rng.choices(MIDDLES, k=rng.randrange(6)))
+            for text in (dropped + kept, kept + dropped, dropped + kept + dropped):
+                assert tok.encode(text) == twin.encode(text, "text"), text

@@ -14,13 +14,17 @@ import tokkit
 from conftest import LONG, SPECIALS
 from strategies import adversarial, documents, texts
 from tokkit.definition import AddedToken
+from tokkit.errors import VocabError
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.wordlevel import WordLevel
 from tokkit.normalizers.prepend import Prepend
 from tokkit.normalizers.replace import Replace
 from tokkit.normalizers.sequence import Sequence
+from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     import tiktoken
 
@@ -120,6 +124,17 @@ def test_a_text_is_not_cut_beside_an_added_token_where_the_text_between_two_begi
     for before in range(len(text)):  # parts of a long text of a batch end at other places of it
         long = "a" * before + text * 30_000
         assert tok.encode_batch([long], threads=2)[0].tolist() == tok.encode(long)
+
+
+def test_a_word_without_a_token_is_named_by_a_stream_and_for_a_file(tmp_path: Path) -> None:
+    vocab = tokkit.Vocab.from_list([b"low", b"lower"])
+    tok = tokkit.Tokenizer(tokkit.Definition(vocab, WordLevel(unk_token="absent"), WhitespaceSplit()))
+    with pytest.raises(VocabError, match="'newest', has characters without a token"):
+        streamed(tok, ["low lower ", "newest lo", "w low"])
+    (tmp_path / "in.txt").write_text("low lower newest low")
+    with pytest.raises(VocabError, match=r"in.txt, in the block from byte 0 on: pretoken 2, 'newest', has characters"):
+        tok.encode_file(str(tmp_path / "in.txt"), str(tmp_path / "out.npy"))
+    assert not (tmp_path / "out.npy").exists()
 
 
 # ---- completions

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 import tokkit
 from tokkit.errors import OptionError
+from tokkit.models.char_bpe import CharBPE
+from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 
 TEXT = "The quick brown fox — Größe, 漢字 and 🦊🦊 — jumps.\n\n"
 
@@ -41,3 +44,15 @@ def test_the_size_of_a_vocabulary_has_two_names() -> None:
     tok = tokkit.train(iter(["a b"]), vocab_size=256, special_tokens=[])
     assert len(tok) == tok.vocab_size == 256
     assert len(tok.with_special_tokens({"<|end|>": 300})) == 257
+
+
+def test_what_is_kept_has_ids_where_a_part_of_a_word_has_none() -> None:
+    vocab = tokkit.Vocab.from_list([b"a", b"b</w>"])
+    merges = np.empty((0, 3), dtype=np.uint32)
+    model = CharBPE(merges=merges, unk_token="absent", end_of_word_suffix="</w>")
+    tok = tokkit.Tokenizer(tokkit.Definition(vocab, model, WhitespaceSplit()))
+    assert tok.encode("aab ab") == [0, 0, 1, 0, 1]
+    assert tok.truncate("aab ab", 4) == ("aab ", 3)  # "aab a" has no ids, for no word may end with "a"
+    assert tok.truncate("aab ab", 2) == ("", 0)
+    assert tok.truncate("aab ab", 4, side="left") == ("ab ab", 4)
+    assert tok.truncate("a" * 5000 + "b", 5000) == ("", 0)

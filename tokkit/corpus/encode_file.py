@@ -8,12 +8,16 @@ import threading
 from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tokkit import limits
+from tokkit._core.encode import BlockEncoder
 from tokkit.corpus import paths, readers
 from tokkit.corpus.turns import Turns
-from tokkit.engines.engine import Engine
+from tokkit.engines.engine import Engine, WholeEncoder
 from tokkit.engines.special_tokens import Special
-from tokkit.errors import CorpusError, OptionError, SpecialTokenError
+from tokkit.errors import CorpusError, OptionError, SpecialTokenError, VocabError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 
 BLOCK_BYTES = 1 << 20
@@ -178,8 +182,8 @@ class FileEncoder:
                     while not failed and (block := blocks.next(buffer)) is not None:
                         number, offset, n, goes_on = block
                         try:
-                            ids = encoder.encode(buffer, n, offset > 0, goes_on)
-                        except (ValueError, OverflowError) as error:
+                            ids = self._block(encoder, buffer, n, continues=offset > 0, goes_on=goes_on)
+                        except (ValueError, OverflowError, VocabError) as error:
                             failed[number] = self._explained(error, name, offset, buffer)
                             turns.stop()
                             return
@@ -192,8 +196,21 @@ class FileEncoder:
             writer.documents += 1
             return blocks.offset
 
-    def _explained(self, error: ValueError | OverflowError, name: str, offset: int, buffer: bytearray) -> Exception:
+    def _block(
+        self, encoder: BlockEncoder | WholeEncoder, buffer: bytearray, n: int, *, continues: bool, goes_on: bool
+    ) -> BlockEncoder | NDArray[Any]:
+        """Return the ids of a block: where the core has none, by the components, or their error."""
+        try:
+            return encoder.encode(buffer, n, continues, goes_on)
+        except LookupError:
+            utf8 = bytes(memoryview(buffer)[:n])
+            ids = self.engine.encode_part(utf8, self.special, continues=continues, goes_on=goes_on)
+            return np.array(ids, dtype=np.uint16 if self.narrow else np.uint32)
+
+    def _explained(self, error: Exception, name: str, offset: int, buffer: bytearray) -> Exception:
         """Return the error of a block with its position in the file."""
+        if isinstance(error, VocabError):
+            return VocabError(f"{name}, in the block from byte {offset} on: {error}")
         match error.args:
             case "not UTF-8", int(at):
                 return CorpusError(

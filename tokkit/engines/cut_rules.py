@@ -3,7 +3,8 @@
 The rule of a stage is about the text before this stage. To apply it to the original text, the two characters at a cut
 are followed through the earlier stages: what the last character before the cut and the first one after it may have
 become. Where a pretokenizer always ends a pretoken, later stages see the parts separately in any case, and their rules
-do not count.
+do not count. Where a stage drops the last character before the cut, it may drop all before it, and the part after the
+cut is the first one of the text for later stages: there, these must treat its start as if it were inside the text.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tokkit.unicode_regex.atoms import (
     OTHER,
     WHITE,
     WHITES,
+    Atoms,
     CutRule,
     Matrix,
     Tables,
@@ -41,34 +43,63 @@ class Composed(NamedTuple):
     edges: int
 
 
+class Inside(NamedTuple):
+    """The first and the last characters with which a text is processed, from a stage on, as if it were inside one."""
+
+    first: Atoms
+    last: Atoms
+
+
+ALL_INSIDE = Inside(np.ones(N_ATOMS, dtype=np.bool_), np.ones(N_ATOMS, dtype=np.bool_))
+
+
 def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], model: Matrix) -> Composed:
     """Return where all stages allow a cut of the original text.
 
     `model` has the pairs between which the model lets a pretoken be cut.
     """
     allowed, ends_word = model, nowhere()
+    inside = ALL_INSIDE
     for number in range(len(pretokenizers) - 1, -1, -1):
         rule = pretokenizers[number]
         # A stage that prepends to each pretoken must see whole pretokens; only the first stage knows where a text
         # begins.
         own = nowhere() if rule.edges and number else rule.allowed
         always = rule.allowed & rule.boundary
-        allowed = (own & _before(rule, allowed)) | always
-        ends_word = (own & _before(rule, ends_word)) | always
+        allowed = (own & _before(rule, allowed, inside)) | always
+        ends_word = (own & _before(rule, ends_word, inside)) | always
+    if pretokenizers:
+        inside = _inside_before(pretokenizers[0], inside)
     for rule in reversed(normalizers):
-        allowed = rule.allowed & _before(rule, allowed)
-        ends_word = rule.allowed & _before(rule, ends_word)
+        allowed = rule.allowed & _before(rule, allowed, inside)
+        ends_word = rule.allowed & _before(rule, ends_word, inside)
+        inside = _inside_before(rule, inside)
     edges = 0
     for rule in (*normalizers, *pretokenizers):
         edges |= rule.edges
     return Composed(_tables(allowed), _tables(allowed & ends_word), edges)
 
 
-def _before(rule: CutRule, allowed: Matrix) -> Matrix:
+def _before(rule: CutRule, allowed: Matrix, inside: Inside) -> Matrix:
     """Return the pairs before a stage that can only become pairs which are allowed after it."""
     if rule.last is None or rule.first is None:
         return allowed
-    return for_all(rule.first, for_all(rule.last, allowed).T).T
+    rows = for_all(rule.last, allowed)
+    rows[rule.last.all(axis=1)] &= inside.first  # may be dropped, with all before it
+    columns = for_all(rule.first, rows.T)
+    columns[rule.first.all(axis=1)] &= _all_in(rule.last, inside.last)
+    return columns.T
+
+
+def _inside_before(rule: CutRule, inside: Inside) -> Inside:
+    """Return the same for the text before a stage."""
+    made = [_all_in(images, after) for images, after in zip((rule.first, rule.last), inside, strict=True)]
+    return Inside(*(all_ if own is None else all_ & own for all_, own in zip(made, rule.as_inside, strict=True)))
+
+
+def _all_in(images: Matrix | None, atoms: Atoms) -> Atoms:
+    """Return the atoms that can only become some of `atoms`."""
+    return atoms if images is None else for_all(images, atoms[:, None])[:, 0]
 
 
 def _tables(allowed: Matrix) -> Tables | None:

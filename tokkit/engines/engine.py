@@ -14,7 +14,7 @@ from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end,
 from tokkit._core.text import Grown, documents, to_utf8
 from tokkit.definition import Definition
 from tokkit.engines.special_tokens import MAX_POLICIES, Special, SpecialTokens
-from tokkit.errors import CorpusError, SpecialTokenError
+from tokkit.errors import CorpusError, SpecialTokenError, VocabError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 from tokkit.unicode_regex.cost_limits import PatternTime
 
@@ -124,7 +124,7 @@ class Engine:
         if encoder is not None:
             try:
                 return encoder.encode(text, finder)
-            except LookupError:  # a character without a token: the interpreter says which
+            except LookupError:  # the interpreter does it, or says which character has no token
                 pass
             except OverflowError as error:
                 raise self.unusable(error) from None
@@ -281,8 +281,12 @@ class Engine:
             return self.encode(utf8, special)
         try:
             return encoder.encode_part(utf8, finder, continues, goes_on)
+        except LookupError as error:
+            reason = str(error)
         except OverflowError as error:
             raise self.unusable(error) from None
+        self.encode_by_parts(utf8, special)  # says which character has no token
+        raise VocabError(reason)
 
     def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
         """Return an encoder for the blocks of a file, for one thread: `encode(buffer, n, …)` and `close()`."""
@@ -316,7 +320,7 @@ class Engine:
             utf8 = to_utf8(text)
             try:
                 found = encoder.aligned(utf8, finder, before, after)
-            except LookupError:  # a character without a token: the interpreter says which
+            except LookupError:  # the interpreter does it, or says which character has no token
                 return None
             except OverflowError as error:
                 raise self.unusable(error) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokkit.normalizers.base import Normalizer, Specs, check_text
-from tokkit.unicode_regex.atoms import AT_START, CutRule, everywhere, nowhere
+from tokkit.unicode_regex.atoms import AT_START, CutRule, atoms_where, everywhere, nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +27,5 @@ class Prepend(Normalizer):
 
     def cut_rules(self) -> list[CutRule]:
         """Return where a text may be cut."""
-        return [CutRule(everywhere(), nowhere(), edges=AT_START)]
+        none = atoms_where(lambda character: False)
+        return [CutRule(everywhere(), nowhere(), edges=AT_START, as_inside=(none, None))]

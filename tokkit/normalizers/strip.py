@@ -32,4 +32,7 @@ class Strip(Normalizer):
         """Return where a text may be cut."""
         allowed = everywhere()
         allowed[WHITES] = False  # the white space at an end of the text must stay in one part
-        return [CutRule(allowed, nowhere(), edges=AT_START * self.strip_left | AT_END * self.strip_right)]
+        kept = allowed[:, 0]
+        as_inside = (kept if self.strip_left else None, kept if self.strip_right else None)
+        edges = AT_START * self.strip_left | AT_END * self.strip_right
+        return [CutRule(allowed, nowhere(), edges=edges, as_inside=as_inside)]

@@ -7,7 +7,19 @@ from dataclasses import dataclass
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import ISOLATED
-from tokkit.unicode_regex.atoms import AT_START, BLANK, HAN, LEADS, OTHER, WHITE, CutRule, everywhere, images, nowhere
+from tokkit.unicode_regex.atoms import (
+    AT_START,
+    BLANK,
+    HAN,
+    LEADS,
+    OTHER,
+    WHITE,
+    CutRule,
+    atoms_where,
+    everywhere,
+    images,
+    nowhere,
+)
 from tokkit.unicode_regex.boundaries import split_rule
 
 
@@ -38,7 +50,9 @@ class ByteLevel(Pretokenizer):
 
     def cut_rules(self) -> list[CutRule]:
         """Return where the text before each of `stages` may be cut."""
-        rules = [CutRule(everywhere(), nowhere(), edges=AT_START)] if self.add_prefix_space else []
+        space = atoms_where(lambda character: character == " ")
+        prefix = CutRule(everywhere(), nowhere(), edges=AT_START, as_inside=(space, None))
+        rules = [prefix] if self.add_prefix_space else []
         if self.use_regex:
             rules.append(split_rule(patterns.BYTE_LEVEL, ISOLATED, invert=False))
         others = {key: [OTHER] for key in [*range(33), 127, WHITE, BLANK, LEADS, HAN]}

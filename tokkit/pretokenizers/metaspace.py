@@ -61,9 +61,11 @@ class Metaspace(Pretokenizer):
         """Return where the text before each of `stages` may be cut."""
         shown = images({32: [atom(self.replacement)]})
         edges = AT_START if self.prepend_scheme != "never" else 0
-        put = CutRule(everywhere(), nowhere(), shown, shown, edges)
         must = atoms_where(lambda character: character == self.replacement)
         must[BLANK] = self.replacement == "\u2581"
+        space = must | atoms_where(lambda character: character == " ")
+        as_inside = (space if edges else None, None)
+        put = CutRule(everywhere(), nowhere(), shown, shown, edges, as_inside)
         may = must.copy()
         may[[OTHER, WHITE, LEADS, HAN]] = atom(self.replacement) == OTHER
         return [put, split_at(must, may, MERGED_WITH_NEXT)] if self.split else [put]

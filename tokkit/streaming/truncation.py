@@ -6,7 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Literal
 
 from tokkit._core.text import to_utf8
-from tokkit.errors import OptionError
+from tokkit.errors import OptionError, VocabError
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
@@ -34,7 +34,17 @@ def truncated(
         utf8, _, spans, _ = engine.aligned(text, special)
         start, end = (0, 0) if n == 0 else (spans[first, 0], len(utf8)) if left else (0, spans[n - 1, 1])
         data = utf8[start:end]
-    part = data.decode("utf-8", "ignore")
-    while (count := tok.count(part, special=special)) > n:
-        part = part[1:] if left else part[:-1]
+    part, step = data.decode("utf-8", "ignore"), 1
+    while (count := _count(tok, part, special)) is None or count > n:
+        part = part[step:] if left else part[:-step]
+        # If a part has no ids, the next ones mostly have none either: twice the step keeps the number of parts small.
+        step = step * 2 if count is None else 1
     return part, count
+
+
+def _count(tok: Tokenizer, part: str, special: Special) -> int | None:
+    """Return the number of ids of a part of a text that has ids; None if the part alone has none."""
+    try:
+        return tok.count(part, special=special)
+    except VocabError:
+        return None

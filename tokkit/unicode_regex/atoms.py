@@ -38,6 +38,9 @@ ATOM_RANGES: dict[int, list[tuple[int, int]]] = {
 Matrix = NDArray[np.bool_]
 """(N_ATOMS, N_ATOMS): the atom left of the cut, and the atom right of it."""
 
+Atoms = NDArray[np.bool_]
+"""(N_ATOMS,): a set of atoms."""
+
 AT_START, AT_END = 3, 4
 """Edges: the bits of csrc/encode/plan.h for the start of a text or after an added token, and for the end of either."""
 
@@ -55,7 +58,8 @@ class CutRule(NamedTuple):
     `allowed`: pairs where the parts give the same result. `boundary`: pairs where a pretoken always ends too, so that
     later stages see separate parts in any case. `last` and `first`: the atoms that the last or first character of an
     atom's replacement may be; None if characters do not change. `edges`: whether the first or last part of a text is
-    processed differently from parts in its middle.
+    processed differently from parts in its middle. `as_inside`: the first characters, and the last ones, with which it
+    is not, for every text; None stands for all.
     """
 
     allowed: Matrix
@@ -63,6 +67,7 @@ class CutRule(NamedTuple):
     last: Matrix | None = None
     first: Matrix | None = None
     edges: int = 0
+    as_inside: tuple[Atoms | None, Atoms | None] = (None, None)
 
 
 def everywhere() -> Matrix:
@@ -124,7 +129,7 @@ def before_ascii() -> Matrix:
     return made
 
 
-def split_at(must: NDArray[np.bool_], may: NDArray[np.bool_], behavior: int) -> CutRule:
+def split_at(must: Atoms, may: Atoms, behavior: int) -> CutRule:
     """Return the rule of a split at single characters: those in `must` always match, those outside `may` never.
 
     `behavior` is the number of a behavior in pretokenizers/behaviors.py.
@@ -140,7 +145,7 @@ def split_at(must: NDArray[np.bool_], may: NDArray[np.bool_], behavior: int) -> 
     return CutRule(~(left_may & right_may), (left_must & ~right_may) | (~left_may & right_must))
 
 
-def atoms_where(test: Callable[[str], bool], *others: int) -> NDArray[np.bool_]:
+def atoms_where(test: Callable[[str], bool], *others: int) -> Atoms:
     """Return the set of atoms (bool per atom) of the ASCII characters that pass a test, and the other atoms given."""
     made = np.zeros(N_ATOMS, dtype=np.bool_)
     made[:128] = [test(chr(code)) for code in range(128)]

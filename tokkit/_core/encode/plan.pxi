@@ -48,6 +48,7 @@ STATUS_MESSAGES = {
     TK_TOO_LARGE: (OverflowError, "the text has 4 GiB or more without a position to cut it at; it must have less"),
     TK_GROWN: (Grown, "the tokenizer's stages make the text too large, over 32 times its size"),
     TK_UNKNOWN: (LookupError, "a character has no token, and the model has no unknown token"),
+    TK_ELSEWHERE: (LookupError, "the components must be run one after the other"),
 }
 
 

@@ -227,23 +227,44 @@ static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text
     return encode_up_to(TK_STAGE_ALL, plan, w, text, n, at, stop, edges, &pieces);
 }
 
+/* Metaspace's "first" marks each piece that comes from the first character of the text. Stages that run after `before`
+   see one such piece, the first; but that character may have become several. Whether there are more: at `start`, where
+   one begins after an added token; or anywhere, if pieces are cut before they are marked. */
+static int comes_from_first(const tk_aligned *a, size_t at) {
+    return at < a->pieces->end && tk_aligned_span(a, at, at + 1).start == 0;
+}
+
+static int marks_more(const tk_plan *plan, const tk_aligned *a, size_t start) {
+    for (size_t k = 0; k < plan->n_stages; k++) {
+        if (plan->stages[k].kind != TK_COMPONENT_METASPACE || plan->stages[k].numbers[0] != TK_PREPEND_FIRST) continue;
+        size_t second = a->pieces->start + tk_utf8_length(a->text[a->pieces->start]);
+        if (start ? comes_from_first(a, start) : k && comes_from_first(a, second)) return 1;
+    }
+    return 0;
+}
+
 /* The same as a whole, where added tokens may stand in what `before` makes of it. */
 static int encode_normalized(const tk_plan *plan, tk_worker *w, const tk_finder *f, const uint8_t *text, size_t n,
                              unsigned edges) {
     tk_staged *s = tk_staged_of(w);
     int status = TK_OK;
+    size_t began = 0; /* in s->section, if that is there */
     if (!s) return TK_NO_MEMORY;
-    if (plan->n_before && !tk_stages_keep(plan->before, plan->n_before, text, n)) {
+    const int changed = plan->n_before && !tk_stages_keep(plan->before, plan->n_before, text, n);
+    if (changed) {
         status = tk_aligned_reset(&s->section, text, n, TK_AT_TEXT_START, 0);
         s->section.most = tk_most_grown(plan, n);
         if (status == TK_OK) status = tk_stages_run(plan->before, plan->n_before, &s->section);
         if (status != TK_OK || !s->section.n_pieces) return status;
-        text = s->section.text + s->section.pieces->start;
-        n = s->section.pieces->end - s->section.pieces->start;
         const tk_piece *piece = s->section.pieces;
-        if (n && tk_aligned_span(&s->section, piece->start, piece->end).start) /* the start was dropped */
+        began = piece->start;
+        text = s->section.text + began;
+        n = piece->end - began;
+        if (n && tk_aligned_span(&s->section, began, piece->end).start) /* the start was dropped */
             edges = (edges & ~(unsigned)TK_EDGE_TEXT_START) | TK_EDGE_SECTION_START;
     }
+    const int is_first = changed && n && edges & TK_EDGE_TEXT_START;
+    if (is_first && marks_more(plan, &s->section, 0)) return TK_ELSEWHERE;
     tk_added_match match;
     size_t start = 0;
     if (f && f->normalized) tk_added_start(&s->normalized);
@@ -253,6 +274,7 @@ static int encode_normalized(const tk_plan *plan, tk_worker *w, const tk_finder 
         size_t end = found ? match.start : n, at = 0;
         unsigned here = (start ? TK_EDGE_SECTION_START : edges & ~(unsigned)TK_EDGE_END) |
                         (end == n ? edges & TK_EDGE_END : TK_EDGE_END);
+        if (start && end > start && is_first && marks_more(plan, &s->section, began + start)) return TK_ELSEWHERE;
         if (end > start) status = encode_section(plan, w, text + start, end - start, &at, end - start, here);
         if (!found) break;
         if (status == TK_OK) status = append_id(w, (uint32_t)f->normalized_ids[match.number]);

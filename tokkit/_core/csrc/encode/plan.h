@@ -86,7 +86,7 @@ void tk_worker_free(tk_worker *worker);
 void tk_worker_shrink(tk_worker *worker, size_t most);
 
 /* Append the ids of text from *at on until *at is n or has passed `stop`, so that the caller can look up from a long
-   text now and then. TK_OK, TK_NO_MEMORY, TK_TOO_LARGE or TK_UNKNOWN. */
+   text now and then. TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, TK_UNKNOWN or TK_ELSEWHERE. */
 int tk_encode(const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n,
               size_t *at, size_t stop);
 
