@@ -103,6 +103,20 @@ def test_text_is_counted_in_the_order_in_which_it_stands(bundled: str, tmp_path:
     assert trained({"cd": 1, "ab": 1}, 6)[1][0][:2] == ("c", "d")
 
 
+def test_a_file_of_that_form_without_a_token_for_the_end_of_a_word_is_read_as_it_stands(tmp_path: Path) -> None:
+    rival = pytest.importorskip("tokenizers")
+    trained(LOW, 20, unk_token="<unk>", special_tokens=["<unk>"])[0].save(tmp_path / "tokenizer.json")
+    file = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    end = file["normalizer"]["normalizers"][-1]["content"]
+    model = file["model"]
+    model["vocab"] = {token.replace(end, "x"): id_ for token, id_ in model["vocab"].items()}
+    model["merges"] = [merge for merge in model["merges"] if end not in "".join(merge)]
+    text = json.dumps(file)
+    (tmp_path / "tokenizer.json").write_text(text, encoding="utf-8")
+    ids = rival.Tokenizer.from_str(text).encode("low lower x").ids
+    assert tokkit.load(tmp_path / "tokenizer.json").encode("low lower x") == ids
+
+
 @pytest.mark.parametrize("word_end", ["apart", "attached", "none"])
 def test_a_file_gives_the_tokenizer_back(word_end: str, tmp_path: Path, bundled: str) -> None:
     options = {"word_end": word_end, "special_tokens": ["<unk>"], "unk_token": "<unk>", "glossaries": ["tokkit.x"]}

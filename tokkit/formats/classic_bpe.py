@@ -67,7 +67,9 @@ def folded(definition: Definition) -> Definition:
     end = ends.content if isinstance(ends, Replace) else ""
     for pretokenizer in (WhitespaceSplit(), Bert()):
         pattern = {"Regex": _ends(punctuation=isinstance(pretokenizer, Bert))}
-        if len(end) != 1 or ends != Replace(pattern, end):
+        # The suffix is a symbol of its own, so the model must have a token for it.
+        own = definition.vocab.get(end) not in (None, *definition.added_ids)
+        if len(end) != 1 or ends != Replace(pattern, end) or not own:
             continue
         given = steps[:-2]
         made = replace(
