@@ -50,7 +50,8 @@ static void write_merges(output *o, const tk_json_table *t) {
         if (k) write_all(o, ",\n");
         if (t->kind == TK_PAIRS) write_all(o, "[");
         for (int part = 0; part < (t->kind == TK_PAIRS ? 2 : 1); part++) {
-            size_t n = strnlen((const char *)p, (size_t)(end - p));
+            const uint8_t *nul = memchr(p, 0, (size_t)(end - p));
+            size_t n = (size_t)((nul ? nul : end) - p);
             if (part) write_all(o, " ,");
             write_string(o, p, n);
             p += n + (p + n < end);
