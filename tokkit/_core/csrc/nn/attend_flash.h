@@ -212,8 +212,8 @@ TK_INLINE void score_rows(const int rows, const int nv, const tk_attention *a, c
         for (int v = 0; v < nv; v++) v_store(s + (r * nv + v) * VL, acc[r][v]);
 }
 
-TK_INLINE void value_rows(const int rows, const int nv, const tk_attention *a, const float *v, const tk_tile *t,
-                          float *o, size_t n, const vf *alpha) {
+TK_INLINE void value_rows(const int rows, const int nv, const float *v, const tk_tile *t, float *o, size_t n,
+                          const vf *alpha) {
     vf acc[TILE_ROWS][TILE_VECS];
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++)
@@ -242,9 +242,9 @@ TK_INLINE void value_block(const int nv, const tk_attention *a, const tk_head *h
     const int w = nv * VL, dims = nv == 1 ? DIMS_1 : DIMS_2;
     const float *v = widened(a, h->v, h->v_scales, a->v_by.row, key, n, a->dv, t->v);
     size_t d = 0;
-    for (; d + dims <= a->dv; d += dims) value_rows(dims, nv, a, v + d, t, t->o + d * w, n, alpha);
-    for (; d + 4 <= a->dv; d += 4) value_rows(4, nv, a, v + d, t, t->o + d * w, n, alpha);
-    for (; d < a->dv; d++) value_rows(1, nv, a, v + d, t, t->o + d * w, n, alpha);
+    for (; d + dims <= a->dv; d += dims) value_rows(dims, nv, v + d, t, t->o + d * w, n, alpha);
+    for (; d + 4 <= a->dv; d += 4) value_rows(4, nv, v + d, t, t->o + d * w, n, alpha);
+    for (; d < a->dv; d++) value_rows(1, nv, v + d, t, t->o + d * w, n, alpha);
 }
 #endif
 
