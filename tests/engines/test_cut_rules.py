@@ -55,13 +55,15 @@ NORMALIZERS = [
         Replace({"Regex": pattern}, " ")
         for pattern in (r"\s+", " {2,}", r"[0-9]+\.", r"\p{P}", "a+b|c", r"e(?=\s)", "e(?= t)")
     ),
-    Replace({"String": "a"}, ""),
+    *(Replace({"String": text}, "") for text in ("a", "中", "国a", "中国", "　", "\u0600")),
+    *(Replace({"String": "a"}, text) for text in ("中", "　", "\u0600b")),
     *(Precompiled(compile_rules(rules)) for rules in ({"a\u0301": "-"}, {"\u0600": "x"}, {"\u0600a": "x"}, {"_": "a"})),
 ]
 PRETOKENIZERS = [
     *(Bert(), Whitespace(), WhitespaceSplit(), ByteLevel(add_prefix_space=False), Digits(), Digits(True)),
     *(Metaspace("▁", "never", split) for split in (True, False)),
-    *(Metaspace("_", "never"), CharDelimiterSplit("-"), CharDelimiterSplit("é")),
+    *(Metaspace(mark, "never") for mark in "_中　é"),
+    *(CharDelimiterSplit(delimiter) for delimiter in "-é中"),
     *(Punctuation(behavior) for behavior in BEHAVIORS),
     *(
         Split(pattern, behavior, invert)
@@ -227,3 +229,19 @@ def test_what_is_done_at_the_start_is_done_where_the_start_was_dropped(dropping:
             kept = "".join(rng.choices(MIDDLES, k=rng.randrange(6)))
             for text in (dropped + kept, kept + dropped, dropped + kept + dropped):
                 assert tok.encode(text) == twin.encode(text, "text"), text
+
+
+@pytest.mark.parametrize("first", NORMALIZERS, ids=named)
+def test_two_normalizers_in_turn_give_on_units_what_they_give_on_the_text(first: Normalizer) -> None:
+    letters = sorted({*MIDDLES, *byte_of_letter(), "?", "x", "y"})
+    vocab = Vocab.from_list([letter.encode() for letter in letters])
+    model = CharBPE(merges=np.empty((0, 3), dtype=np.uint32), unk_token="?", fuse_unk=True)
+    rng = random.Random(repr(first))
+    for second in NORMALIZERS if LONG else rng.sample(NORMALIZERS, 12):
+        normalizer = NormalizerSequence([first, second])
+        for splits in (Bert(), rng.choice(PRETOKENIZERS)):
+            tok = Tokenizer(Definition(vocab, model, splits, normalizer=normalizer))
+            twin = Interpreter(tok.definition)
+            for _ in range(12):
+                text = "".join(rng.choices(MIDDLES, k=rng.randrange(1, 12)))
+                assert tok.encode(text) == twin.encode(text, "text"), (text, second, splits)

@@ -10,10 +10,6 @@ from tokkit.pretokenizers.behaviors import MERGED_WITH_NEXT
 from tokkit.unicode_regex.atoms import (
     AT_START,
     BLANK,
-    HAN,
-    LEADS,
-    OTHER,
-    WHITE,
     CutRule,
     atom,
     atoms_where,
@@ -67,5 +63,5 @@ class Metaspace(Pretokenizer):
         as_inside = (space if edges else None, None)
         put = CutRule(everywhere(), nowhere(), shown, shown, edges, as_inside)
         may = must.copy()
-        may[[OTHER, WHITE, LEADS, HAN]] = atom(self.replacement) == OTHER
+        may[atom(self.replacement)] = True
         return [put, split_at(must, may, MERGED_WITH_NEXT)] if self.split else [put]

@@ -86,8 +86,12 @@ def never() -> CutRule:
 
 
 def atom(character: str) -> int:
-    """Return the atom of an ASCII character or U+2581; for other characters OTHER, which may be wrong."""
-    return ord(character) if character < "\x80" else BLANK if character == "\u2581" else OTHER
+    """Return the atom of a character."""
+    code = ord(character)
+    if code < OTHER:
+        return code
+    found = (kind for kind, ranges in ATOM_RANGES.items() for first, last in ranges if first <= code <= last)
+    return next(found, OTHER)
 
 
 def images(of: Mapping[int, Iterable[int] | None]) -> Matrix:
