@@ -2,10 +2,11 @@
 
 from tokkit.interrupts import ends_the_process
 
+ends_the_process()  # not in main: Ctrl-C at its call would come before its first line
+
 
 def main() -> None:
     """Import and run the command line."""
-    ends_the_process()
     from tokkit.cli import main
 
     main()

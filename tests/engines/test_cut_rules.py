@@ -203,6 +203,14 @@ def test_a_letter_before_a_mark_is_no_delimiter_after_composition() -> None:
         assert tok.encode("\u093eab") == [0, 1]
 
 
+def of_letters(normalizer: Normalizer, pretokenizer: Pretokenizer, *, fuse_unk: bool = False) -> Tokenizer:
+    """A tokenizer whose tokens are single characters: all that the texts are made of, and symbols of bytes."""
+    letters = sorted({*MIDDLES, *byte_of_letter(), "?", "x", "y"})
+    vocab = Vocab.from_list([letter.encode() for letter in letters])
+    model = CharBPE(merges=np.empty((0, 3), dtype=np.uint32), unk_token="?", fuse_unk=fuse_unk)
+    return Tokenizer(Definition(vocab, model, pretokenizer, normalizer=normalizer))
+
+
 EDGES = [
     *(Prepend(prefix) for prefix in ("x", "▁", " ")),
     *(Strip(left, right) for left, right in ((True, False), (False, True), (True, True))),
@@ -214,15 +222,12 @@ EDGES = [
 @pytest.mark.parametrize("edge", EDGES, ids=named)
 @pytest.mark.parametrize("dropping", NORMALIZERS, ids=named)
 def test_what_is_done_at_the_start_is_done_where_the_start_was_dropped(dropping: Normalizer, edge: object) -> None:
-    letters = sorted({*MIDDLES, *byte_of_letter(), "?", "x", "y"})
-    vocab = Vocab.from_list([letter.encode() for letter in letters])
-    model = CharBPE(merges=np.empty((0, 3), dtype=np.uint32), unk_token="?")
     first = [edge] if isinstance(edge, Pretokenizer) else []
     normalizer = NormalizerSequence([dropping, *([] if first else [edge])])
     rng = random.Random(repr((dropping, edge)))
-    gone = [c for c in {*MIDDLES, "a"} if not "".join(pieces_of(Stages(dropping.stages()), c))] or ["\u0301"]
+    gone = [c for c in sorted({*MIDDLES, "a"}) if not "".join(pieces_of(Stages(dropping.stages()), c))] or ["\u0301"]
     for splits in (Bert(), Punctuation(), WhitespaceSplit()):
-        tok = Tokenizer(Definition(vocab, model, PretokenizerSequence([*first, splits]), normalizer=normalizer))
+        tok = of_letters(normalizer, PretokenizerSequence([*first, splits]))
         twin = Interpreter(tok.definition)
         for _ in range(400 if LONG else 40):
             dropped = "".join(rng.choices(gone, k=rng.randrange(1, 4)))
@@ -233,14 +238,11 @@ def test_what_is_done_at_the_start_is_done_where_the_start_was_dropped(dropping:
 
 @pytest.mark.parametrize("first", NORMALIZERS, ids=named)
 def test_two_normalizers_in_turn_give_on_units_what_they_give_on_the_text(first: Normalizer) -> None:
-    letters = sorted({*MIDDLES, *byte_of_letter(), "?", "x", "y"})
-    vocab = Vocab.from_list([letter.encode() for letter in letters])
-    model = CharBPE(merges=np.empty((0, 3), dtype=np.uint32), unk_token="?", fuse_unk=True)
     rng = random.Random(repr(first))
     for second in NORMALIZERS if LONG else rng.sample(NORMALIZERS, 12):
         normalizer = NormalizerSequence([first, second])
         for splits in (Bert(), rng.choice(PRETOKENIZERS)):
-            tok = Tokenizer(Definition(vocab, model, splits, normalizer=normalizer))
+            tok = of_letters(normalizer, splits, fuse_unk=True)
             twin = Interpreter(tok.definition)
             for _ in range(12):
                 text = "".join(rng.choices(MIDDLES, k=rng.randrange(1, 12)))
