@@ -98,3 +98,14 @@ def test_of_a_long_text_the_editor_has_the_part_in_sight_and_the_bar_the_whole(f
     ActionChains(fresh.driver).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
     fresh.until("return text.value.length > 100000")
     assert fresh.run("return text.value") == lines + "the end!"
+
+
+@pytest.mark.parametrize("first", ["area", "bar"])
+def test_the_bar_goes_where_it_is_pulled_though_the_part_is_scrolled_in_the_same_frame(fresh: Page, first: str) -> None:
+    fresh.write("".join(f"line {i} low lower\n" for i in range(20_000)))
+    moves = ["text.area.scrollTop += 300", "text.bar.scrollTop = text.bar.scrollHeight / 2"]
+    fresh.run(", ".join(moves if first == "area" else moves[::-1]))
+    fresh.until("return Math.abs(text.middle() / text.value.length - .5) < .02")
+    fresh.run("return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
+    assert fresh.run("return Math.abs(text.middle() / text.value.length - .5)") < 0.02
+    assert fresh.run("return Math.abs(text.bar.scrollTop / text.bar.scrollHeight - .5)") < 0.02

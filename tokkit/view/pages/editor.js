@@ -211,6 +211,7 @@ class Editor {
   }
 
   scrolled() {
+    if (this.isPulled()) return this.pulled();  // else the bar would go back to where the part is
     const { scrollTop, clientHeight, scrollHeight } = this.area, n = this.whole.length;
     const isNear = scrollTop < clientHeight && this.from > 0
       || scrollHeight - scrollTop < 2 * clientHeight && this.to < n;
@@ -245,9 +246,11 @@ class Editor {
     this.barAt = this.bar.scrollTop;
   }
 
-  // The bar was moved by its reader.
+  // Whether the bar was moved by its reader.
+  isPulled() { return !this.bar.hidden && Math.abs(this.bar.scrollTop - this.barAt) >= 2; }
+
   pulled() {
-    if (Math.abs(this.bar.scrollTop - this.barAt) < 2) return;
+    if (!this.isPulled()) return;
     this.barAt = this.bar.scrollTop;
     const { area } = this, n = this.whole.length, part = this.bar.scrollTop / this.bar.scrollHeight;
     const isEnd = this.bar.scrollTop + this.bar.clientHeight >= this.bar.scrollHeight - 1;
