@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from both_pipelines import Both
 from code_points import code_points
 from conftest import LONG, slice_of
 from normalizers.charsmaps import LEAF_BELOW, VALUE, charsmap
@@ -60,6 +61,29 @@ def test_a_published_map_is_applied_as_tokenizers_does(shared: Path) -> None:
     texts += documents(5, 200) + [slice_of(path, 400) for path in sorted((shared / "corpora").glob("*.txt"))]
     for text in texts:
         assert rival.ours(text, ours) == rival.theirs(text, theirs), ascii(text)
+
+
+@pytest.mark.parametrize(
+    "pretokenizer",
+    [
+        {"type": "WhitespaceSplit"},
+        {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+        {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": False, "use_regex": True},
+    ],
+)
+def test_offsets_of_a_text_of_words_are_those_of_tokenizers_also_where_a_map_drops_its_start(
+    pretokenizer: dict[str, object],
+) -> None:
+    """tokenizers does not count what a map drops there: all words after it have offsets before their characters."""
+    model = {"type": "Unigram", "unk_id": 0, "vocab": [["<unk>", 0.0], *([letter, -1.0] for letter in "Xbc ")]}
+    map_ = charsmap({b"\x01": b"", "\u0301".encode(): b"", b"a": b"X"})  # texts are cut into words before it
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(map_).decode()}
+    bare = dict.fromkeys(("truncation", "padding", "post_processor", "decoder"))
+    both = Both({"added_tokens": [], **bare, "normalizer": normalizer, "pre_tokenizer": pretokenizer, "model": model})
+    rng = random.Random(4)
+    texts = ["\x01", "\x01b c", "\x01\x01 b c", "b \x01c c", " \x01b c", "a\x01 b", "\x01b c"]
+    texts += ["".join(rng.choices(("\x01", "\u0301", " ", "a", "b", "c"), k=rng.randint(1, 9))) for _ in range(300)]
+    assert all(both.encodings(text) for text in texts)
 
 
 def test_what_joins_a_letter_in_a_cluster_is_what_tokenizers_takes_for_it() -> None:

@@ -75,6 +75,8 @@ TK_INLINE void count_words(const tk_plan *plan, tk_placed *p, size_t n) {
 static int put_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge, size_t base,
                       size_t *kept) {
     int status = tk_run_stages(plan, w, p, n, edge);
+    /* In the whole text, what follows is shifted as well; or nothing is, if text stands before this unit. */
+    if (status == TK_OK && w->staged->unit.shifted) return TK_ELSEWHERE;
     if (status == TK_OK) status = reserve(w, w->staged->model.n);
     if (status == TK_OK)
         status = tk_reserve(&w->placed->packed, &w->placed->packed_capacity, 2 * w->staged->model.n + 1,

@@ -91,7 +91,8 @@ int tk_encode(const tk_plan *plan, tk_worker *worker, const tk_finder *finder, c
               size_t *at, size_t stop);
 
 /* A whole text with, for each id, its span in bytes of the text and its word. TK_ELSEWHERE, with nothing to be read,
-   for a text that is normalized as a whole and not normalized yet, or one of 2 GiB and more. */
+   for a text that is normalized as a whole and not normalized yet, one of 2 GiB and more, and one in which a charsmap
+   drops the start of a unit. */
 int tk_encode_placed(const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n);
 const int64_t *tk_placed_spans(const tk_worker *worker);
 const int32_t *tk_placed_words(const tk_worker *worker);

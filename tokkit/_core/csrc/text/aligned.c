@@ -21,6 +21,7 @@ int tk_aligned_reset(tk_aligned *a, const uint8_t *text, size_t n, int place, in
     a->n_pieces = n > 0;
     a->place = place;
     a->goes_on = goes_on;
+    a->shifted = 0;
     return TK_OK;
 }
 
@@ -78,6 +79,7 @@ int tk_rewrite_begin(tk_rewrite *w, const tk_aligned *from) {
     w->made.spare = from->spare;
     w->made.place = from->place;
     w->made.goes_on = from->goes_on;
+    w->made.shifted = from->shifted;
     w->made.n_original = from->n_original;
     tk_rewrite_room(w, from->n + from->n / 8);
     return w->status;

@@ -35,6 +35,7 @@ struct tk_aligned {
     size_t most; /* bytes that changes may make of it, as TK_GROWN tells; 0: up to 4 GiB */
     size_t text_capacity, spans_capacity;
     int place, goes_on;  /* of the first piece; whether text follows the last one, of which this is a part */
+    int shifted;         /* characters went uncounted at the start of a piece: all after them is aligned too early */
     tk_span *idle_spans; /* memory for `spans` while that is NULL, or NULL */
     tk_aligned *spare;   /* memory that the next change is written to, and that of this one goes to then; may be NULL */
 };

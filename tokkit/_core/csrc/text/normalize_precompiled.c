@@ -123,6 +123,7 @@ static void replace(writer *out, const lookup *l) {
     int left = count_characters(string, n);
     for (size_t i = 0; i < n; i += length, left--) put(out, tk_utf8_decode(string + i, &length), left <= more);
     if (more < 0 && out->waits) out->change += more;
+    else if (more < 0) out->w.made.shifted = 1;
     out->read = l->stop;
 }
 
