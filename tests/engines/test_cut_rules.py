@@ -246,4 +246,6 @@ def test_two_normalizers_in_turn_give_on_units_what_they_give_on_the_text(first:
             twin = Interpreter(tok.definition)
             for _ in range(12):
                 text = "".join(rng.choices(MIDDLES, k=rng.randrange(1, 12)))
-                assert tok.encode(text) == twin.encode(text, "text"), (text, second, splits)
+                mine, whole = tok._engine.aligned(text, "text"), twin.aligned(text, "text")
+                assert tok.encode(text) == list(mine[1]) == twin.encode(text, "text"), (text, second, splits)
+                assert np.array_equal(mine[2], whole[2]), (text, second, splits)
