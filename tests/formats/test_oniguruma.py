@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import random
 import unicodedata
 
 import pytest
 import regex
 
+import tokkit
 from strategies import adversarial
+from tokkit._core.align import AlignedText
 from tokkit.errors import FormatError
-from tokkit.formats import oniguruma
+from tokkit.formats import oniguruma, tokenizer_json
+from tokkit.normalizers.replace import Replace
 from tokkit.pretokenizers import patterns
+from tokkit.pretokenizers.split import Split
 
 TEKKEN = "|".join(
     (
@@ -36,8 +42,6 @@ NOT_ALIKE = [
     r"\p{N}{1,3}+",
     r"a{2}?",
     r"a+++",
-    r"a$",
-    r"^a",
     r"\ba",
     r"\w+",
     r"[\W]",
@@ -45,8 +49,6 @@ NOT_ALIKE = [
     r"\R",
     r"\X",
     r"\K",
-    r"\Aa",
-    r"a\Z",
     r"\Ga",
     r"(a)\1",
     r"[[:alpha:]]",
@@ -180,3 +182,57 @@ def test_tiktoken_s_own_text_of_cl100k_is_refused_in_a_file() -> None:
         oniguruma.from_file(patterns.CL100K)
     assert split(patterns.CL100K, "12345") == ["12345"]
     assert split(oniguruma.to_file(patterns.CL100K), "12345") == ["123", "45"]
+
+
+ANCHORED = [
+    *(
+        r"\A +| +\z",
+        r"^a",
+        r"b$",
+        r"$",
+        r"^",
+        r"^[ \t]+",
+        r"\A\s+",
+        r"a\Z",
+        r"(?:^|b)a+$",
+        r"\n^",
+        r"^$",
+        r"x^a",
+        r"^a+$",
+    ),
+]
+
+
+@pytest.mark.parametrize("pattern", ANCHORED)
+def test_anchors_match_as_in_tokenizers(pattern: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    draw = random.Random(pattern)
+    texts = ["".join(draw.choices("abx \n\t", k=draw.randrange(9))) for _ in range(400)]
+    normalizer = Replace({"Regex": oniguruma.from_file(pattern)}, "_")
+    theirs = tokenizers.normalizers.Replace(tokenizers.Regex(pattern), "_")
+    assert [normalizer.normalize_str(text) for text in texts] == [theirs.normalize_str(text) for text in texts]
+    for behavior in ("Isolated", "Removed"):
+        split = Split({"Regex": oniguruma.from_file(pattern)}, behavior)
+        other = tokenizers.pre_tokenizers.Split(tokenizers.Regex(pattern), behavior.lower())
+        for text in texts:
+            aligned = AlignedText(text)
+            split.pretokenize(aligned)
+            assert list(aligned.pieces) == [piece for piece, _ in other.pre_tokenize_str(text)]
+
+
+@pytest.mark.parametrize("pattern", ANCHORED)
+def test_texts_with_anchors_are_encoded_as_in_tokenizers(pattern: str) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    vocab = {character: id_ for id_, character in enumerate("abx \n\t_")}
+    value = {
+        "version": "1.0", "added_tokens": [], "post_processor": None, "decoder": None,
+        "normalizer": {"type": "Replace", "pattern": {"Regex": pattern}, "content": "_"},
+        "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "Isolated", "invert": False},
+        "model": {"type": "BPE", "vocab": vocab, "merges": []},
+    }  # fmt: skip
+    tok = tokkit.Tokenizer(tokenizer_json.from_json(value))
+    theirs = tokenizers.Tokenizer.from_str(json.dumps(value))
+    draw = random.Random(pattern)
+    for _ in range(300):
+        text = "".join(draw.choices("abx \n\t", k=draw.randrange(40)))
+        assert tok.encode(text) == theirs.encode(text).ids

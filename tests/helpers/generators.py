@@ -70,6 +70,8 @@ def seq2seq_folder(path: Path, kind: dict[str, Any] = T5, *, seed: int = 0, **co
     (path / "config.json").write_text(json.dumps(stated))
     write_safetensors(path / "model.safetensors", made, overwrite=True)
     tokenizer().save(path / "tokenizer.json", overwrite=True)
+    # Without a class, the one of the model type would put its own tokens around texts.
+    (path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
     return path
 
 

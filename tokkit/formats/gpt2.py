@@ -46,7 +46,7 @@ def read(
     if any(token.endswith(END_OF_WORD) for token in table) and "\u0120" not in table:
         if pattern is not None:
             raise OptionError(f"pattern= was given, but merges with {END_OF_WORD} use BERT's pretokenizer")
-        return _over_characters(table, _merges(files.decode(merges)), special_tokens)
+        return _over_characters(table, merges_in(files.decode(merges)), special_tokens)
     if special_tokens is not None:
         special = checked_special_tokens(special_tokens)
         for text, id_ in special.items():
@@ -59,7 +59,7 @@ def read(
             special |= _added_tokens(added, {**table, **special})
     split = Split(patterns.BYTE_LEVEL if pattern is None else patterns.resolve(pattern))
     return symbol_tables.read(
-        Table.of(table), _merges(files.decode(merges)), special, whole_piece=False, split=split, path="vocabulary"
+        Table.of(table), merges_in(files.decode(merges)), special, whole_piece=False, split=split, path="vocabulary"
     )
 
 
@@ -104,7 +104,8 @@ def _added_tokens(data: bytes, known: Mapping[str, int]) -> dict[str, int]:
     return added
 
 
-def _merges(text: str) -> Iterator[tuple[str, str, str]]:
+def merges_in(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (place for messages, left, right) of each line of a merges.txt."""
     # Not splitlines(): it also ends lines at characters that are byte symbols.
     lines = text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines, 1):

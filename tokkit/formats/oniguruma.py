@@ -4,11 +4,12 @@ Definitions have patterns in the syntax of the `regex` package. The published pa
 syntaxes. Any other pattern may only use syntax that both engines read in the same way; the rest is refused, because
 Oniguruma silently gives some of it another meaning. The differences:
 
-- Refused, since the meaning differs: `^` and `$` (there the ends of lines), `\w` (without the joiners there), a repeat
+- Rewritten: `\A`, `\z`, `\Z`, `^` and `$` (the ends of lines), as look-ahead and look-behind.
+- Refused, since the meaning differs: `\w` (without the joiners there), a repeat
   after a repeat (`{1,3}+` repeats the repetition), `{n,m}` with n > m (possessive there), `{,n}` and `{0}`, set
   operations and brackets in classes, `(?m)`, `(?s)`, (?i:...) with letters beyond ASCII, with ff, fi, fl, ss, st
   (each one character too), and with `\p{...}` in a class.
-- Refused, since one of them or our automata do not have it: word boundaries and other places but look-ahead, and
+- Refused, since one of them or our automata do not have it: word boundaries, and
   look-behind for single characters and classes, which cannot be repeated, back-references, named groups, comments,
   `\h \R \X \K`, POSIX classes, `\pL`, `\p{^...}`, properties that are neither general categories nor one of the scripts
   below.
@@ -63,6 +64,15 @@ _ONE = re.compile(rf"{_CHARACTER_ESCAPE}|[^\\\[\](){{}}|.?*+^$]", re.DOTALL)
 _MEMBER = re.compile(
     rf"(?P<set>{_CLASS_ESCAPE})|(?P<one>{_CHARACTER_ESCAPE}|[^\\\[\]&~|-]|(?P<twice>[&~|])(?!(?P=twice)))", re.DOTALL
 )
+_START, _END = r"(?<![\s\S])", r"(?![\s\S])"
+_ANCHORS = {
+    r"\A": _START,
+    r"\z": _END,
+    r"\Z": rf"(?=\n?{_END})",
+    "^": rf"(?:{_START}|(?<=\n)(?=[\s\S]))",
+    "$": rf"(?:{_END}|(?=\n))",
+}
+"""Anchor of Oniguruma → the same place in other words. `^` and `$` are the ends of lines; the last one is not empty."""
 MAX_REPEATS = 100_000
 """Maximum number of repeats; more are an error in Oniguruma."""
 
@@ -71,9 +81,26 @@ def from_file(pattern: str) -> str:
     """Return the pattern in `regex` syntax; FormatError for a construct that tokenizers would match differently."""
     ours = _FAMILIES.get(pattern)
     if ours is None:
+        pattern = _without_anchors(pattern)
         check(pattern)
         return ignored_case.spelt_out(pattern, _ATOM, _MEMBER, ignored_case.ONIGURUMA, _refused)
     return ours
+
+
+def _without_anchors(pattern: str) -> str:
+    r"""Return the pattern with its anchors written as look-ahead and look-behind, which both engines read alike.
+
+    >>> _without_anchors(r"\A +| +\z")
+    '(?<![\\s\\S]) +| +(?![\\s\\S])'
+    """
+    parts, at = [], 0
+    while at < len(pattern):
+        end = at + (2 if pattern[at] == "\\" else 1)
+        if pattern[at] == "[":
+            end = _class_end(pattern, at + (2 if pattern.startswith("[^", at) else 1))
+        parts.append(_ANCHORS.get(pattern[at:end], pattern[at:end]))
+        at = end
+    return "".join(parts)
 
 
 def to_file(pattern: str) -> str:

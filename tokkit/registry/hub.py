@@ -21,10 +21,15 @@ CHOICES = (
     ("vocab.txt",),
     ("tokenizer.model",),
     ("spiece.model",),
+    ("sentencepiece.bpe.model",),
+    ("spm.model",),
+    ("sentencepiece.model",),
 )
 """Files from which a tokenizer can be loaded, the best first; all files of a line are needed."""
-BESIDE = {"vocab.txt": "tokenizer_config.json", "vocab.json": "added_tokens.json"}
-"""File → another file that is read too, if it exists."""
+BESIDE = (
+    *("tokenizer_config.json", "config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja"),
+)
+"""Files that are read too, if they exist: they name the class of the tokenizer and its special tokens."""
 
 
 def is_name(path: object) -> bool:
@@ -66,6 +71,11 @@ def find(name: str, *, download: bool = False) -> str:
     )
 
 
+def find_folder(name: str, *, download: bool = False) -> str:
+    """Return the folder of a hub tokenizer in the cache, like `find`."""
+    return os.path.dirname(find(name, download=download))
+
+
 def cached(hub: Any, repo: str, file: str, revision: str | None) -> str | None:
     """Return the path of a file in huggingface_hub's cache; DownloadError for an invalid name."""
     try:
@@ -84,8 +94,8 @@ def _first(get: Callable[[str], str | None]) -> str | None:
                 break
             paths.append(path)
         if len(paths) == len(choice):
-            if (more := BESIDE.get(choice[0])) is not None:
-                get(more)
+            for beside in BESIDE:
+                get(beside)
             return paths[0]
     return None
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokkit.compat.transformers.added_token import AddedToken
 from tokkit.compat.transformers.auto import AutoTokenizer, class_named
 from tokkit.compat.transformers.batch_encoding import BatchEncoding, CharSpan, TokenSpan
 from tokkit.compat.transformers.tokenizer import PreTrainedTokenizerFast
+from tokkit.registry.tokenizer_classes.tokens import AddedToken
 
 TokenizersBackend = PreTrainedTokenizerFast
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tokkit import formats
 from tokkit.chat import config as chat_config
-from tokkit.compat.transformers import settings
 from tokkit.definition import Definition
 from tokkit.errors import DownloadError, OptionError
 from tokkit.formats import files, tokenizer_json
 from tokkit.registry import hub
+from tokkit.registry.tokenizer_classes import settings
+from tokkit.registry.tokenizer_classes.tokens import AddedToken, is_token
 from tokkit.tokenizer import Tokenizer
 
-CONFIG, MAP, MODEL = "tokenizer_config.json", "special_tokens_map.json", "config.json"
 OLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 """Names of the hub without an organization: gpt2, bert-base-uncased."""
-BESIDE = (CONFIG, MAP, MODEL, "chat_template.jinja")
-"""Files next to a tokenizer.json with more settings."""
 
 
 def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_files_only: bool = False) -> Path:
@@ -38,48 +34,31 @@ def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_
     except DownloadError:
         how = f"tokkit fetch {full}" if hub.is_name(full) else f"hf download {full}"
         raise DownloadError(f"{full} is neither a folder nor in the hub's cache; run {how} to download it") from None
-    library = hub.library(full, "file")
-    for beside in BESIDE:
-        hub.cached(library, os.fspath(name), beside, None if revision == "main" else revision)
     return place.parent / subfolder if subfolder else place.parent
 
 
-def settings_of(path: Path) -> tuple[dict[str, Any], str | None]:
-    """Return the settings next to a tokenizer, and its model type; {} and None for a single file."""
+def stated_in(path: Path) -> dict[str, Any]:
+    """Return what tokenizer_config.json says, with the chat templates of all files; {} for a single file."""
     if path.is_file():
-        return {}, None
-    found = settings.read(path / MAP) | settings.read(path / CONFIG)
-    templates = chat_config.templates_of(path, path / CONFIG)
+        return {}
+    found = settings.read(path / settings.CONFIG)
+    templates = chat_config.templates_of(path, path / settings.CONFIG)
     if templates:
         found["chat_template"] = templates["default"] if list(templates) == ["default"] else templates
-    model_type = settings.read(path / MODEL, of_tokenizer=False).get("model_type")
-    return found, model_type if isinstance(model_type, str) else None
+    return found
 
 
-def definition_in(path: Path, given: dict[str, Any]) -> Definition:
-    """Return the definition in a file or a folder; ValueError if there is none."""
-    prefix, whole = given.get("add_prefix_space"), path / "tokenizer.json" if path.is_dir() else path
-    if isinstance(prefix, bool) and whole.name == "tokenizer.json" and whole.is_file():
-        value = json.loads(files.read_bytes(whole))
-        if _set_prefix(value.get("pre_tokenizer"), prefix):
-            return tokenizer_json.from_json(value)
-    definition = formats.read(path)
-    # Decoding by a .model of sentencepiece leaves control tokens out; components with equal ids do not.
-    components, rules = tokenizer_json.in_components(definition)
-    return definition if rules else components
+def with_own_tokens(given: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments in which the added tokens of any library, also in lists and mappings, are ours."""
+    return {key: _own(value) for key, value in given.items()}
 
 
-def _set_prefix(stage: Any, prefix: bool) -> bool:
-    """Set add_prefix_space of a byte-level pretokenizer; return whether that changed anything."""
-    if not isinstance(stage, dict):
-        return False
-    if isinstance(stage.get("pretokenizers"), list):
-        changed = [_set_prefix(inner, prefix) for inner in stage["pretokenizers"]]
-        return any(changed)
-    if stage.get("type") != "ByteLevel" or stage.get("add_prefix_space", True) is prefix:
-        return False
-    stage["add_prefix_space"] = prefix
-    return True
+def _own(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_own(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _own(item) for key, item in value.items()}
+    return AddedToken.of(value) if is_token(value) and not isinstance(value, str) else value
 
 
 def definition_of(given: Any) -> Definition:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from tokkit import formats
-from tokkit.compat.transformers.added_token import AddedToken
 from tokkit.compat.transformers.chat import Chat
 from tokkit.errors import OptionError
 from tokkit.formats import tokenizer_json
+from tokkit.registry.tokenizer_classes.tokens import AddedToken
 
 _LOG = logging.getLogger("tokkit")
 _NOT_SAVED = frozenset((

@@ -2,57 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tokkit.compat.transformers.added_token import AddedToken, is_token
 from tokkit.compat.transformers.vocabulary import Names, Vocabulary
 from tokkit.definition import Definition
-from tokkit.errors import OptionError, VocabError
+from tokkit.errors import OptionError
 from tokkit.postprocessors.layout import Added
 from tokkit.postprocessors.plain import Plain
+from tokkit.registry.tokenizer_classes.draft import ROLES, Draft
+from tokkit.registry.tokenizer_classes.tokens import AddedToken, is_token
 from tokkit.tokenizer import Tokenizer
 
-ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _EXTRA = "extra_special_tokens"
-
-
-def with_added(definition: Definition, tokens: Iterable[AddedToken]) -> tuple[Definition, int]:
-    """Return the definition with tokens added to it, and the number of those that are new or changed.
-
-    A token of the model keeps its id; other tokens get the ids after the last one.
-    """
-    vocab, added, own = definition.vocab, {token.content: token for token in definition.added_tokens}, set()
-    new: dict[int, bytes] = {}
-    n, names = 0, Names(definition)
-    for token in tokens:
-        if not token.content:
-            continue
-        old = added.get(token.content)
-        id_ = old.id if old is not None else names.ids.get(token.content)
-        if id_ is None:
-            id_ = vocab.n_ids + len(new)
-            new[id_] = token.content.encode()
-            own.add(id_)
-        elif old is None and vocab[id_] != token.content.encode():
-            raise OptionError(
-                f"the token {token.content!r} stands for {vocab[id_]!r} in the vocabulary; it cannot be an added token"
-            )
-        made = token.with_id(id_)
-        if made != old:
-            added[token.content], n = made, n + 1
-    if not n:
-        return definition, 0
-    changed = replace(
-        definition,
-        vocab=vocab.with_tokens(new) if new else vocab,
-        added_tokens=tuple(sorted(added.values(), key=lambda token: token.id)),
-        special_tokens={},
-        added_ids=definition.added_ids | own,
-        name="",
-    )
-    return changed, n
 
 
 class SpecialTokens(Vocabulary):
@@ -101,6 +63,11 @@ class SpecialTokens(Vocabulary):
         return {role: str(given[role]) for role in self.SPECIAL_TOKENS_ATTRIBUTES if given.get(role) is not None}
 
     @property
+    def _special_tokens_map(self) -> dict[str, Any]:
+        """Role → token with its rules, as transformers has it; None for roles that are not set."""
+        return {role: self._roles.get(role) for role in self.SPECIAL_TOKENS_ATTRIBUTES}
+
+    @property
     def all_special_tokens(self) -> list[str]:
         """The tokens of all roles, then the extra ones, without repeats."""
         return list(dict.fromkeys([*self.special_tokens_map.values(), *map(str, self._extra)]))
@@ -137,13 +104,17 @@ class SpecialTokens(Vocabulary):
             return 0
         listed = new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]
         made = [AddedToken.of(token, special=True if special_tokens else None) for token in listed]
-        try:
-            definition, n = with_added(self._tok.definition, made)
-        except VocabError as error:
-            raise OptionError(str(error)) from None
+        draft = self._draft()
+        n = draft.add(made)
         if n:
-            self._become(definition)
+            self._become(draft.definition())
         return n
+
+    def _draft(self) -> Draft:
+        """Return the tokenizer with its roles, for changes of special tokens."""
+        draft = Draft.of_definition(self._tok.definition)
+        draft.roles, draft.extra = dict(self._roles), list(self._extra)
+        return draft
 
     def add_special_tokens(
         self, special_tokens_dict: Mapping[str, Any], replace_extra_special_tokens: bool = True
@@ -178,18 +149,6 @@ class SpecialTokens(Vocabulary):
         new = [AddedToken.of(t, special=isinstance(t, str) or None) for t in value if replaces or str(t) not in known]
         self._extra = list(new) if replaces and new else [*self._extra, *new]
         return new
-
-    def _add_missing(self, tokens_of_ids: Mapping[int, AddedToken]) -> None:
-        """Add the tokens of a configuration by their ids, then those of roles and extra ones that are still missing."""
-        added = [token for _, token in sorted(tokens_of_ids.items())]
-        # A configuration lists either all added tokens with their rules, or none; other roles get the default rules.
-        known = {token.content for token in added} if added else set(self._names.added)
-        for token in (*(self._roles.get(role) for role in self.SPECIAL_TOKENS_ATTRIBUTES), *self._extra):
-            if token is not None and str(token) not in known:
-                added.append(AddedToken.of(token, special=True))
-                known.add(str(token))
-        if added:
-            self.add_tokens(added)
 
 
 def _marks(part: Any, texts: Sequence[Any]) -> list[int]:

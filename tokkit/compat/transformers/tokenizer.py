@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from tokkit.compat.transformers import classes, loading, training
+from tokkit.compat.transformers import loading, training
+from tokkit.compat.transformers.around import Around
 from tokkit.compat.transformers.lengths import UNLIMITED
-from tokkit.compat.transformers.saving import Save
-from tokkit.compat.transformers.settings import roles_of
-from tokkit.definition import Definition
 from tokkit.errors import OptionError
-from tokkit.postprocessors.template import Template
+from tokkit.registry.tokenizer_classes import build, choice, folder, sources, table
+from tokkit.registry.tokenizer_classes.build import Built
+from tokkit.registry.tokenizer_classes.draft import Draft
+from tokkit.registry.tokenizer_classes.row import Given, Row
 
 if TYPE_CHECKING:
     from tokkit.compat import tokenizers
 
+_OF_FILES = ("vocab", "merges", "charsmap", "post_processor", "added_tokens_decoder")
+"""Arguments that are in the definition."""
+_UNUSED = ("use_fast", "proxies", "resume_download", "config", "_from_auto", "_commit_hash")
+"""Arguments of transformers without an effect here, or there."""
 T = TypeVar("T", bound="PreTrainedTokenizerFast")
 
 
-class PreTrainedTokenizerFast(Save):
+class PreTrainedTokenizerFast(Around):
     """A tokenizer with the interface of transformers' fast tokenizers; it is not a subclass of them.
 
     `tokenizer_object` is a tokenizer of tokkit, tokenizers or transformers, `tokenizer_file` the path of a
@@ -37,11 +41,13 @@ class PreTrainedTokenizerFast(Save):
     [[1, 3], [2, 1]]
     """
 
-    assumed = classes.Assumed()
+    row: Row = table.CLASSES[choice.PLAIN]
+    class_name: ClassVar[str] = choice.PLAIN
     is_fast = True
     slow_tokenizer_class = None
     backend = "tokenizers"
-    vocab_files_names: ClassVar = {"tokenizer_file": "tokenizer.json", "vocab_file": "tokenizer.model"}
+    model: ClassVar[Any] = None
+    vocab_files_names: ClassVar[dict[str, str]] = {"tokenizer_file": "tokenizer.json", "vocab_file": "tokenizer.model"}
 
     def __init__(
         self,
@@ -52,36 +58,21 @@ class PreTrainedTokenizerFast(Save):
         tokenizer_file: Any = None,
         **settings: Any,
     ) -> None:
-        super().__setattr__("_roles", {})
-        super().__setattr__("_extra", [])
+        self.__dict__.update(_roles={}, _extra=[])
+        settings = loading.with_own_tokens(settings)
+        whole, paths = None, {key: settings[key] for key in ("vocab_file", "merges_file") if settings.get(key)}
         if tokenizer_object is not None:
-            definition = loading.definition_of(tokenizer_object)
-        elif tokenizer_file is not None and (path := Path(tokenizer_file)).is_file():
-            definition = loading.definition_in(path, settings)
-        elif vocab is not None or "vocab_file" in settings:
-            self._make(vocab, merges, settings)
-            return
-        else:
+            whole = Draft.of_definition(loading.definition_of(tokenizer_object))
+        elif tokenizer_file is not None and Path(tokenizer_file).is_file():
+            whole = Draft.of_file(sources.read_file(tokenizer_file))
+        elif vocab is None and "vocab_file" not in paths:
             raise OptionError("there is no tokenizer: pass tokenizer_object=, or the path of a file as tokenizer_file=")
-        self._set_up(definition, settings)
+        given = {**settings, "vocab": vocab, "merges": merges}
+        build.warn_unknown(self.class_name, self.row, settings, settings)
+        self._set_up(build.build(self.class_name, given, paths, whole=whole), settings)
 
-    def _make(self, vocab: Any, merges: Any, settings: dict[str, Any]) -> None:
-        """Build the class's tokenizer from a vocabulary and merges, or from their files."""
-        from tokkit.compat.transformers.constructors import MAKERS
-
-        maker = MAKERS.get(classes.AS.get(type(self).__name__, type(self).__name__))
-        if maker is None:
-            raise OptionError(
-                f"{type(self).__name__} cannot be made from a vocabulary, only {', '.join(MAKERS)} can; pass "
-                "tokenizer_object=, or the path of a file as tokenizer_file="
-            )
-        files = {"vocab": settings.get("vocab_file"), "merges": settings.get("merges_file")}
-        given = {**settings, "vocab": vocab or files["vocab"], "merges": merges or files["merges"]}
-        self._set_up(loading.definition_of(maker.make(given)), settings)
-        if maker.around is not None:
-            self.backend_tokenizer.post_processor = maker.around(self, given)
-
-    def _set_up(self, definition: Definition, settings: dict[str, Any]) -> None:
+    def _set_up(self, built: Built, settings: dict[str, Any]) -> None:
+        definition, given = built.definition, built.given
         self.init_kwargs = dict(settings)
         self.init_inputs: tuple[Any, ...] = ()
         self.deprecation_warnings: dict[str, bool] = {}
@@ -90,29 +81,29 @@ class PreTrainedTokenizerFast(Save):
         self._class_name = settings.get("tokenizer_class") or self._saved_as()
         self.model_max_length = settings.get("model_max_length", settings.get("max_len", UNLIMITED)) or UNLIMITED
         cut, fill = definition.truncation, definition.padding
-        self.padding_side = settings.get("padding_side", fill.direction if fill else self.assumed.side)
+        self.padding_side = settings.get("padding_side", fill.direction if fill else self.row.side)
         self.truncation_side = settings.get("truncation_side", cut.direction if cut else "right")
         for name in ("padding_side", "truncation_side"):
             if getattr(self, name) not in ("left", "right"):
                 raise OptionError(f'{name} is {getattr(self, name)!r}; it must be "right" or "left"')
-        self.model_input_names = list(settings.get("model_input_names", self.assumed.inputs))
+        self.model_input_names = list(settings.get("model_input_names", self.row.inputs))
         self.clean_up_tokenization_spaces = bool(settings.get("clean_up_tokenization_spaces", False))
         self.split_special_tokens = bool(settings.get("split_special_tokens", False))
         self.chat_template = settings.get("chat_template")
         if isinstance(self.chat_template, (list, tuple)):
             self.chat_template = {item["name"]: item["template"] for item in self.chat_template}
         self._become(loading.without_lengths(definition))
-        roles, extra, named, added = roles_of(settings)
-        if named:
-            self.SPECIAL_TOKENS_ATTRIBUTES = [*self.SPECIAL_TOKENS_ATTRIBUTES, *named]
-        for role, token in {**self.assumed.roles, **roles, **named}.items():
-            setattr(self, role, token)
+        if built.named:
+            self.SPECIAL_TOKENS_ATTRIBUTES = [*self.SPECIAL_TOKENS_ATTRIBUTES, *built.named]
+        self._roles.update({role: token for role, token in built.roles.items() if token is not None})
         if fill is not None and self._roles.get("pad_token") is None:
             self._roles["pad_token"] = fill.pad_token
-        self._extra = extra
-        self._add_missing(added)
-        if "add_prefix_space" in settings:
-            self.add_prefix_space = settings["add_prefix_space"]
+        self._extra = built.extra
+        self._given = Given({name: value for name, value in given.items() if name not in _OF_FILES})
+        self.__dict__["_ends"] = {role: bool(given.get(f"add_{role}")) for role in ("bos_token", "eos_token")}
+        for name in ("add_prefix_space", *built.row.arguments):
+            if not name.startswith("add_") or name == "add_prefix_space":
+                self.__dict__.setdefault(name, given.get(name, False))
         for name in settings:
             if callable(getattr(type(self), name, None)):
                 raise AttributeError(
@@ -140,38 +131,23 @@ class PreTrainedTokenizerFast(Save):
         """Load the tokenizer in a folder or a file, or of a name in the hub's cache.
 
         Nothing is downloaded and no code is run; `tokkit fetch NAME` downloads a model's files into the cache. Other
-        arguments override tokenizer_config.json. OSError if the name does not exist, ValueError if it has no tokenizer.
+        arguments are those of the class, and override tokenizer_config.json; one that changes nothing is logged.
+        `gguf_file` is the name of a GGUF file in the folder. OSError if the name does not exist, ValueError if it has
+        no tokenizer.
         """
         subfolder = kwargs.pop("subfolder", "") or ""
-        for unused in ("use_fast", "proxies", "gguf_file", "resume_download", "config", "_from_auto", "_commit_hash"):
+        for unused in _UNUSED:
             kwargs.pop(unused, None)
         path = loading.found(pretrained_model_name_or_path, revision=revision, subfolder=subfolder)
-        settings, _ = loading.settings_of(path)
-        return cls._loaded(path, settings, {"name_or_path": str(pretrained_model_name_or_path), **kwargs})
-
-    @classmethod
-    def _loaded(cls: type[T], path: Any, settings: dict[str, Any], given: dict[str, Any]) -> T:
-        settings = {**settings, **given}
+        stated, gguf = loading.stated_in(path), kwargs.pop("gguf_file", None)
+        asked = loading.with_own_tokens(kwargs)
+        built = folder.load(path / gguf if gguf else path, name=cls.class_name, stated=stated, asked=asked)
+        settings = {key: value for key, value in built.settings.items() if key != "added_tokens_decoder"}
+        name = {"name_or_path": str(pretrained_model_name_or_path), "tokenizer_class": stated.get("tokenizer_class")}
         made = cls.__new__(cls)
         made.__dict__.update(_roles={}, _extra=[])
-        made._set_up(loading.definition_in(path, settings), settings)
-        if path.is_dir() and not (path / "tokenizer.json").is_file():
-            made._put_around(settings)
+        made._set_up(built, {**settings, **name})
         return made
-
-    def _put_around(self, settings: dict[str, Any]) -> None:
-        """Add the class's special tokens around texts, unless the files define a postprocessor."""
-        if self.assumed.around is None or self._tok.definition.postprocessor is not None:
-            return
-        texts = {role.removesuffix("_token"): token for role, token in self.special_tokens_map.items()}
-        templates = []
-        for template in self.assumed.around:
-            pieces = [piece.partition(":") for piece in template.split()]
-            if not settings.get("add_bos_token", True):
-                pieces = [piece for piece in pieces if piece[0] != "bos"]
-            templates.append([f"{texts.get(name, name)}:{type_ or 0}" for name, _, type_ in pieces])
-        names = {text: self.convert_tokens_to_ids(text) for text in texts.values()}
-        self._become(replace(self._tok.definition, postprocessor=Template.parse(templates[0], templates[1], names)))
 
     # ---- the tokenizer itself
 
@@ -190,39 +166,6 @@ class PreTrainedTokenizerFast(Save):
     def decoder(self) -> Any:
         """The decoder, of `tokkit.compat.tokenizers`."""
         return self.backend_tokenizer.decoder
-
-    @property
-    def add_bos_token(self) -> bool:
-        """Whether texts begin with `bos_token`; if it was not set, the file's postprocessor decides."""
-        return bool(self.__dict__.get("_ends", {}).get("bos_token"))
-
-    @add_bos_token.setter
-    def add_bos_token(self, value: bool) -> None:
-        self._set_end("bos_token", value)
-
-    @property
-    def add_eos_token(self) -> bool:
-        """Whether texts end with `eos_token`; if it was not set, the file's postprocessor decides."""
-        return bool(self.__dict__.get("_ends", {}).get("eos_token"))
-
-    @add_eos_token.setter
-    def add_eos_token(self, value: bool) -> None:
-        self._set_end("eos_token", value)
-
-    def _set_end(self, role: str, value: bool) -> None:
-        """Make bos and eos the only tokens around texts, as `add_bos_token` and `add_eos_token` say."""
-        ends = {**self.__dict__.get("_ends", {}), role: bool(value) and self._roles.get(role) is not None}
-        self.__dict__["_ends"] = ends
-        texts = {name: str(self._roles[name]) for name, is_on in ends.items() if is_on}
-        names = {text: self.convert_tokens_to_ids(text) for text in texts.values()}
-
-        def around(text: str, type_id: int) -> list[str]:
-            parts = [texts.get("bos_token"), text, texts.get("eos_token")]
-            return [f"{part}:{type_id}" for part in parts if part is not None]
-
-        first = around("$A", 0)
-        made = Template.parse(first, [*first, *around("$B", 1)], names)
-        self._become(replace(self._tok.definition, postprocessor=made))
 
     @property
     def can_save_slow_tokenizer(self) -> bool:
@@ -255,7 +198,9 @@ class PreTrainedTokenizerFast(Save):
         extra = [*self._extra, *new]
         made = type(self).__new__(type(self))
         made.__dict__.update(_roles={}, _extra=[])
-        made._set_up(definition, {**settings, "extra_special_tokens": extra} if extra else settings)
+        settings |= {"extra_special_tokens": extra} if extra else {}
+        whole = Draft.of_definition(definition)
+        made._set_up(build.build(self.class_name, settings, {}, whole=whole), settings)
         return made
 
     def __copy__(self: T) -> T:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tokkit._core.align import AlignedText
-from tokkit.compat.transformers.added_token import AddedToken
 from tokkit.definition import Definition
 from tokkit.errors import OptionError
 from tokkit.formats import tokenizer_json
@@ -20,6 +19,7 @@ from tokkit.formats.byte_symbols import SYMBOLS, to_symbols
 from tokkit.models.names import described
 from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
+from tokkit.registry.tokenizer_classes.tokens import AddedToken
 from tokkit.trainers import train
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tokkit.compat.transformers.added_token import AddedToken
 from tokkit.definition import BPE, Definition
 from tokkit.engines.added_tokens import content
 from tokkit.errors import TokkitError
 from tokkit.formats.byte_symbols import to_symbols
 from tokkit.models.char_bpe import CharBPE
+from tokkit.registry.tokenizer_classes.tokens import AddedToken
 from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from tokkit.compat.transformers.backend import Backend
-    from tokkit.compat.transformers.classes import Assumed
+    from tokkit.registry.tokenizer_classes.row import Row
 
 _CLEANED = (
     *((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't")),
@@ -59,7 +59,7 @@ class Vocabulary(ABC):
     _backend: Backend | None = None
     clean_up_tokenization_spaces: bool
     unk_token_id: int | None
-    assumed: Assumed
+    row: Row
 
     @property
     @abstractmethod
@@ -182,8 +182,8 @@ class Vocabulary(ABC):
         except (TokkitError, OverflowError):
             known = [id_ for id_ in ids if _checked(id_) in self._names.tokens]
             text = self._tok.decode(known, skip_special=skip)
-        if self.assumed.word_end:
-            text = text.replace(self.assumed.word_end, " ").strip()
+        if self.row.word_end:
+            text = text.replace(self.row.word_end, " ").strip()
         clean = self.clean_up_tokenization_spaces if clean is None else clean
         # For BPE this would remove spaces that belong to the text.
         if clean and not isinstance(self._tok.definition.model, (BPE, CharBPE)):

@@ -1,0 +1,156 @@
+"""What is put around texts: bos and eos, or the tokens of a source and a target language."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tokkit.compat.transformers.batch_encoding import BatchEncoding
+from tokkit.compat.transformers.saving import Save
+from tokkit.compat.transformers.vocabulary import Names
+from tokkit.definition import Definition
+from tokkit.errors import OptionError
+from tokkit.registry.tokenizer_classes import build
+from tokkit.registry.tokenizer_classes.draft import Draft, postprocessor_of
+from tokkit.registry.tokenizer_classes.row import Given
+from tokkit.tokenizer import Tokenizer
+
+
+class Around(Save):
+    """`add_bos_token`, `add_eos_token`, `src_lang`, `tgt_lang`, and calls with `text_target`."""
+
+    _given: Given
+
+    def _become(self, definition: Definition) -> None:
+        super()._become(definition)
+        self._modes: dict[tuple[str, bool], tuple[Tokenizer, Names]] = {}
+
+    # ---- bos and eos
+
+    @property
+    def add_bos_token(self) -> bool:
+        """Whether texts begin with `bos_token`; if it was not set, the file's postprocessor decides."""
+        return bool(self.__dict__.get("_ends", {}).get("bos_token"))
+
+    @add_bos_token.setter
+    def add_bos_token(self, value: bool) -> None:
+        self._set_end("bos_token", value)
+
+    @property
+    def add_eos_token(self) -> bool:
+        """Whether texts end with `eos_token`; if it was not set, the file's postprocessor decides."""
+        return bool(self.__dict__.get("_ends", {}).get("eos_token"))
+
+    @add_eos_token.setter
+    def add_eos_token(self, value: bool) -> None:
+        self._set_end("eos_token", value)
+
+    def _set_end(self, role: str, value: bool) -> None:
+        """Make bos and eos the only tokens around texts, as `add_bos_token` and `add_eos_token` say."""
+        self.__dict__["_ends"] = {**self.__dict__.get("_ends", {}), role: bool(value)}
+        self.update_post_processor()
+
+    def update_post_processor(self) -> None:
+        """Put `bos_token` and `eos_token` around texts as `add_bos_token` and `add_eos_token` say, and nothing else."""
+        draft, ends = self._draft(), self.__dict__.get("_ends", {})
+        self.__dict__["_ends"] = {role: on and self._roles.get(role) is not None for role, on in ends.items()}
+        draft.update_around({f"add_{role}": on for role, on in self.__dict__["_ends"].items()})
+        self._become(self._with_around(draft))
+
+    def _with_around(self, draft: Draft) -> Definition:
+        """Return the definition with the template of a draft."""
+        return replace(self._tok.definition, postprocessor=postprocessor_of(draft.file["post_processor"]))
+
+    # ---- languages
+
+    @property
+    def src_lang(self) -> Any:
+        """The language of texts, for classes with languages; setting it changes the tokens around them."""
+        return self._language("src_lang")
+
+    @src_lang.setter
+    def src_lang(self, value: Any) -> None:
+        self._set_language("src_lang", value)
+
+    @property
+    def tgt_lang(self) -> Any:
+        """The language of targets (`text_target`), for classes with languages."""
+        return self._language("tgt_lang")
+
+    @tgt_lang.setter
+    def tgt_lang(self, value: Any) -> None:
+        self._set_language("tgt_lang", value)
+
+    def _language(self, name: str) -> Any:
+        if self.row.languages is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self._given[name]
+
+    def _set_language(self, name: str, value: Any) -> None:
+        if self.row.languages is None:
+            raise AttributeError(f"{type(self).__name__} has no languages; {name} changes nothing")
+        if value is not None:
+            value = self.row.languages.spell(value)
+            if value not in self._names.ids:
+                raise OptionError(f"{name} is {value!r}, which is not a token of this vocabulary")
+        self._given[name] = value
+        if name == "src_lang":
+            self._switch_to_input_mode()
+
+    def _switch_to_input_mode(self) -> None:
+        """Put the tokens of the source language around texts."""
+        self._switch(self._given["src_lang"], False)
+
+    def _switch_to_target_mode(self) -> None:
+        """Put the tokens of the target language around texts; that of the source, if it was not set."""
+        if self._given["tgt_lang"] is None:
+            self._given["tgt_lang"] = self._given["src_lang"]
+        self._switch(self._given["tgt_lang"], True)
+
+    def _switch(self, lang: str, is_target: bool) -> None:
+        languages, modes = self.row.languages, self._modes
+        if languages is None:
+            return
+        if (lang, is_target) not in modes:
+            draft = self._draft()
+            build.put_around(draft, languages.around(lang, self._given, is_target))
+            self._become(self._with_around(draft))
+            modes[lang, is_target] = self._own
+        self._own, self._backend, self._modes = modes[lang, is_target], None, modes
+
+    def __call__(
+        self,
+        text: Any = None,
+        text_pair: Any = None,
+        text_target: Any = None,
+        text_pair_target: Any = None,
+        add_special_tokens: bool = True,
+        *options: Any,
+        **kwargs: Any,
+    ) -> BatchEncoding:
+        """Return the ids and masks of texts; those of `text_target`, in the target language, are `labels`."""
+        if self.row.languages is None:
+            return super().__call__(
+                text, text_pair, text_target, text_pair_target, add_special_tokens, *options, **kwargs
+            )
+        call = super().__call__
+        for name in ("src_lang", "tgt_lang"):
+            if name in kwargs:
+                setattr(self, name, kwargs.pop(name))
+        self._switch_to_input_mode()
+        made = None
+        if text is not None or text_target is None:
+            made = call(text, text_pair, None, None, add_special_tokens, *options, **kwargs)
+        if made is not None and text_target is None:
+            return made
+        lengths = {"max_length": kwargs.get("max_target_length") or kwargs.get("max_length")}
+        self._switch_to_target_mode()
+        try:
+            options_of_target = {**kwargs, **lengths} if not options else kwargs
+            targets = call(text_target, text_pair_target, None, None, add_special_tokens, *options, **options_of_target)
+        finally:
+            self._switch_to_input_mode()
+        if made is None:
+            return targets
+        made["labels"] = targets["input_ids"]
+        return made

@@ -1,0 +1,227 @@
+"""`Draft`: a tokenizer.json in the making, to which special tokens are added as tokenizers and transformers do."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tokkit.definition import Definition
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import components, tokenizer_json
+from tokkit.formats.byte_symbols import is_symbols, to_bytes
+from tokkit.formats.tables import Table
+from tokkit.registry.tokenizer_classes.row import JSON
+from tokkit.registry.tokenizer_classes.tokens import AddedToken
+
+_ENDS = ("bos", "eos")
+ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+
+class Draft:
+    """The contents of a tokenizer.json, or a whole definition, and the special tokens of a class.
+
+    `roles` are tokens by role, `extra` the extra special tokens. `updates_around` says that bos and eos are put around
+    texts as the arguments say, `is_kept` that the stages are those of a file.
+    """
+
+    def __init__(self, file: JSON, whole: Definition | None = None, *, is_kept: bool = False) -> None:
+        self.file = file
+        self.whole = whole
+        self.roles: dict[str, AddedToken | str | None] = {}
+        self.extra: list[Any] = []
+        self.updates_around = False
+        self.is_kept = is_kept
+        self._added: dict[str, tuple[int, AddedToken]] = {}
+        self._ids: dict[str, int] | Table = {}
+        if whole is None:
+            vocab = file["model"]["vocab"]
+            self._ids = {token: id_ for id_, (token, _) in enumerate(vocab)} if isinstance(vocab, list) else vocab
+            self.n_own = len(vocab)
+        else:
+            self.n_own = len(whole.vocab) - len(whole.added_ids)
+
+    @classmethod
+    def of_file(cls, file: JSON) -> Draft:
+        """Return the draft of a tokenizer.json as it is, with its added tokens."""
+        made = cls({**file, "added_tokens": []}, is_kept=True)
+        made.add(AddedToken.of(token) for token in file.get("added_tokens") or ())
+        return made
+
+    @classmethod
+    def of_definition(cls, definition: Definition) -> Draft:
+        """Return the draft of a tokenizer that is used as it is."""
+        around = definition.postprocessor
+        made = cls({} if around is None else {"post_processor": around}, definition, is_kept=True)
+        made._added = {token.content: (token.id, AddedToken.of(token)) for token in definition.added_tokens}
+        return made
+
+    # ---- tokens and ids
+
+    def text(self, role: str) -> str | None:
+        """Return the text of a role's token, or None."""
+        token = self.roles.get(role)
+        return None if token is None else str(token)
+
+    def find(self, token: str) -> int | None:
+        """Return the id of a token, or None."""
+        if token in self._added:
+            return self._added[token][0]
+        if self.whole is not None:
+            if self.whole.over_bytes is None:
+                return self.whole.vocab.get(token)
+            return self.whole.vocab.get(to_bytes(token)) if is_symbols(token) else None
+        if isinstance(self._ids, Table):
+            found = self._ids.get(token, -1)
+            return None if found < 0 else found
+        return self._ids.get(token)
+
+    def id_of(self, token: str | None) -> int | None:
+        """Return the id of a token, or that of the unknown token for another one, if there is any."""
+        found = None if token is None else self.find(token)
+        unknown = self.text("unk_token")
+        return found if found is not None or unknown is None else self.find(unknown)
+
+    def token_of(self, id_: int | None) -> str:
+        """Return the token of an id; FormatError for an id that no token has."""
+        own = (self._ids if isinstance(self._ids, dict) else self._ids.as_dict()).items()
+        added = ((token, at) for token, (at, _) in self._added.items())
+        found = next((token for token, at in (*added, *own) if at == id_), None)
+        if found is None:
+            raise FormatError(f"no token has the id {id_}")
+        return found
+
+    def special_tokens(self) -> list[Any]:
+        """Return the tokens of all roles, then the extra ones, without repeats of a text."""
+        found: dict[str, Any] = {}
+        for token in (*self.roles.values(), *self.extra):
+            if token is not None:
+                found.setdefault(str(token), token)
+        return list(found.values())
+
+    def add_roles(self) -> None:
+        """Add the tokens of roles and the extra ones as special tokens, also those that are known already."""
+        listed = [*(token for token in self.roles.values() if token is not None), *self.extra]
+        self.add(
+            [
+                AddedToken(token, special=True, normalized=False) if isinstance(token, str) else token
+                for token in listed
+            ],
+            special=True,
+        )
+
+    @property
+    def added(self) -> dict[int, AddedToken]:
+        """Id → added token, in the order of the ids."""
+        return dict(sorted(self._added.values(), key=lambda item: item[0]))
+
+    def add(self, tokens: Iterable[AddedToken | str], *, special: bool = False) -> int:
+        """Add tokens as tokenizers does, and return how many are new or changed.
+
+        A token of the model keeps its id; another one gets the number of the model's tokens, or the id after that of
+        the last added token.
+        """
+        n = 0
+        for given in tokens:
+            token = AddedToken.of(given, special=True if special else None)
+            known = self._added.get(token.content)
+            if not token.content or (known is not None and known[1] == token):
+                continue
+            id_ = self.find(token.content)
+            self._check_text(token, id_)
+            self._added[token.content] = self._next_id() if id_ is None else id_, token
+            n += 1
+        return n
+
+    def _check_text(self, token: AddedToken, id_: int | None) -> None:
+        """Raise OptionError for a token of a byte-level vocabulary that is not spelt as its text."""
+        if id_ is not None and self.whole is not None and self.whole.vocab[id_] != token.content.encode():
+            raise OptionError(
+                f"the token {token.content!r} stands for {self.whole.vocab[id_]!r} in the vocabulary; it cannot be an "
+                "added token"
+            )
+
+    def _next_id(self) -> int:
+        """Return the id of a token that is new."""
+        if self.whole is not None and not self.is_kept:  # classes in Python count the tokens
+            return self.n_own + sum(token.encode() not in self.whole.vocab for token in self._added)
+        last = max((id_ for id_, _ in self._added.values()), default=-1)
+        return last + 1 if last >= self.n_own or not self.n_own else self.n_own
+
+    def add_with_ids(self, tokens: Mapping[int, AddedToken]) -> None:
+        """Add tokens with these ids, as classes in Python do."""
+        self._added |= {token.content: (id_, token) for id_, token in sorted(tokens.items())}
+
+    def is_new(self, token: AddedToken | str) -> bool:
+        """Return whether a token is not an added one."""
+        return str(token) not in self._added
+
+    # ---- what is put around texts
+
+    def put_around(self, single: str | Sequence[str], pair: str | Sequence[str]) -> None:
+        """Put tokens around texts: "[CLS] $A [SEP]:1"; a token without an id is left to the definition to refuse."""
+        places = [single.split() if isinstance(single, str) else list(single)]
+        places.append(pair.split() if isinstance(pair, str) else list(pair))
+        names = [place.rpartition(":")[0] if _has_type(place) else place for place in (*places[0], *places[1])]
+        tokens = dict.fromkeys(name for name in names if not name.startswith("$"))
+        special = {name: {"id": name, "ids": [self.id_of(name)], "tokens": [name]} for name in tokens}
+        self.file["post_processor"] = {
+            "type": "TemplateProcessing",
+            **{name: [_place(place) for place in side] for name, side in zip(("single", "pair"), places, strict=True)},
+            "special_tokens": special,
+        }
+
+    def put_ends(self, *, bos: bool, eos: bool) -> None:
+        """Put the tokens of the roles bos and eos around texts."""
+        texts = {role: self.text(f"{role}_token") for role, on in (("bos", bos), ("eos", eos)) if on}
+
+        def around(text: str, type_id: int) -> list[str]:
+            parts = [texts.get("bos"), text, texts.get("eos")]
+            return [f"{part}:{type_id}" for part in parts if part is not None]
+
+        first = around("$A", 0)
+        self.put_around(first, [*first, *around("$B", 1)])
+
+    def update_around(self, given: Mapping[str, Any]) -> None:
+        """Put bos and eos around texts as add_bos_token and add_eos_token say, for roles that are set."""
+        on = {role: bool(given.get(f"add_{role}_token")) and self.text(f"{role}_token") is not None for role in _ENDS}
+        self.put_ends(**on)
+
+    # ---- the result
+
+    def definition(self) -> Definition:
+        """Return the definition."""
+        if self.whole is None:
+            listed = [{"id": id_, **token.as_dict()} for id_, token in self.added.items()]
+            return tokenizer_json.from_json({"version": "1.0", **self.file, "added_tokens": listed})
+        return self._whole_definition(self.whole)
+
+    def _whole_definition(self, whole: Definition) -> Definition:
+        """Return a definition of components in Python, with the added tokens and the template."""
+        new = {id_: token.content.encode() for id_, token in self.added.items() if id_ not in whole.vocab}
+        return dataclasses.replace(
+            whole,
+            vocab=whole.vocab.with_tokens(new) if new else whole.vocab,
+            added_tokens=tuple(token.with_id(id_) for id_, token in self.added.items()),
+            added_ids=whole.added_ids | frozenset(new),
+            special_tokens={},
+            postprocessor=postprocessor_of(self.file.get("post_processor")),
+        )
+
+
+def postprocessor_of(value: Any) -> Any:
+    """Return the postprocessor of a draft: a component, or its JSON."""
+    if not isinstance(value, dict):
+        return value
+    return components.read(value, "post_processor", components.STAGES["post_processor"])
+
+
+def _has_type(place: str) -> bool:
+    name, colon, type_id = place.rpartition(":")
+    return bool(name and colon) and type_id.isdecimal()
+
+
+def _place(place: str) -> JSON:
+    name, type_id = (place.rpartition(":")[0], int(place.rpartition(":")[2])) if _has_type(place) else (place, 0)
+    kind = "Sequence" if name in ("$A", "$B") else "SpecialToken"
+    return {kind: {"id": name.removeprefix("$") if kind == "Sequence" else name, "type_id": type_id}}

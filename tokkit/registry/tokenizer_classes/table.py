@@ -1,0 +1,24 @@
+"""The table of tokenizer classes: name → row."""
+
+from __future__ import annotations
+
+from tokkit.registry.tokenizer_classes import (
+    byte_level_rows,
+    piece_bpe_rows,
+    piece_rows,
+    whisper_rows,
+    wordpiece_rows,
+)
+from tokkit.registry.tokenizer_classes.choice import PLAIN
+from tokkit.registry.tokenizer_classes.row import Row
+
+CLASSES: dict[str, Row] = {
+    PLAIN: Row(files={"vocab_file": "tokenizer.model"}),
+    "ParakeetTokenizer": Row(files={"vocab_file": "tokenizer.model"}, groups_repeats=True),
+    **byte_level_rows.ROWS,
+    **wordpiece_rows.ROWS,
+    **piece_rows.ROWS,
+    **piece_bpe_rows.ROWS,
+    **whisper_rows.ROWS,
+}
+"""Class of transformers 5.24 → its row; names that stand for another class are in choice.py."""
