@@ -6,6 +6,7 @@ import random
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import regex
 
@@ -17,6 +18,7 @@ from strategies import CONTEXTS, documents
 from tokkit._core.align import AlignedText
 from tokkit.errors import FormatError
 from tokkit.formats import byte_symbols, gguf_splits
+from tokkit.formats.gguf_vocabulary import Vocabulary
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
 from tokkit.pretokenizers.sequence import Sequence
@@ -91,9 +93,9 @@ def test_each_pattern_of_a_family_that_we_publish_has_a_name() -> None:
 
 
 def test_a_name_that_is_not_known_is_told_the_others() -> None:
-    with pytest.raises(FormatError, match=r"tokenizer\.ggml\.pre: the split 'afmoe' is unknown.*falcon.*gpt-2"):
-        gguf_splits.find("afmoe", None)
-    assert gguf_splits.find("afmoe", "gpt2") == gguf_splits.find("gpt-2", None)
+    with pytest.raises(FormatError, match=r"tokenizer\.ggml\.pre: the split 'no-name' is unknown.*falcon.*gpt-2"):
+        gguf_splits.find("no-name", None)
+    assert gguf_splits.find("no-name", "gpt2") == gguf_splits.find("gpt-2", None)
 
 
 @pytest.mark.parametrize("name", sorted(gguf_splits.IN_TURN))
@@ -134,3 +136,28 @@ def test_a_file_whose_splits_run_in_turn_is_loaded_and_saved(name: str, tmp_path
     assert (258 in ids) == (name == "falcon")
     tok.save(tmp_path / "saved.json")
     assert tokkit.load(tmp_path / "saved.json").encode("Hello, world 1234!") == ids
+
+
+def test_old_files_without_a_name_are_split_as_their_architecture_is() -> None:
+    def split_of(**general: str) -> str | None:
+        none = np.zeros(0, np.uint8)
+        return gguf_splits.name_in(Vocabulary("gpt2", None, [], none, np.zeros(0, np.float32), [], {}, {}, **general))
+
+    assert [split_of(architecture=name) for name in ("gptneox", "aquila", "falcon")] == ["gpt-2", "gpt-2", "falcon"]
+    assert split_of(architecture="llama") is None
+    assert set(gguf_splits.OF_ARCHITECTURE.values()) <= {*gguf_splits.PATTERNS, *gguf_splits.IN_TURN}
+
+
+def test_digits_of_afmoe_are_in_groups_of_three_from_the_right_the_first_with_the_text_before() -> None:
+    pattern = gguf_splits.IN_TURN["afmoe"][0]
+    for text, pieces in (
+        ("ab1234567x89 12", ["ab1", "234", "567", "x89", " 12"]),
+        ("123456", ["123", "456"]),
+        ("no digits", ["no digits"]),
+        ("٣12²5 ", ["٣1", "2²5", " "]),
+    ):
+        assert [text[a:b] for a, b in spans_of(pattern, text)] == pieces
+
+
+def test_whole_pretokens_of_youtu_and_granite_skip_merging() -> None:
+    assert all(gguf_splits.find(name, None).whole_piece for name in ("youtu", "granite-embed-multi-97m", "minicpm5"))

@@ -19,7 +19,7 @@ def read(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """
     with files.naming(path):
         with files.open_regular(path, "a GGUF file") as file:
-            keys = gguf_file.read(file, lambda name: name.startswith(gguf_vocabulary.PREFIX))
+            keys = gguf_file.read(file, gguf_vocabulary.is_read)
         vocabulary = gguf_vocabulary.read(keys)
         templates = {
             name.removeprefix(KEY).removeprefix(".") or "default": _text(name, value)

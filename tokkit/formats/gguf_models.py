@@ -21,8 +21,20 @@ from tokkit.decoders import replace as replace_decoder
 from tokkit.decoders import wordpiece as wordpiece_decoder
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import gguf_merges
-from tokkit.formats.gguf_vocabulary import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary
+from tokkit.formats import gguf_merges, gguf_overrides, gguf_splits
+from tokkit.formats.gguf_vocabulary import (
+    BPE_MODELS,
+    BYTE,
+    BYTE_NAMES,
+    CONTROL,
+    GGML,
+    NORMAL,
+    TYPES,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Vocabulary,
+)
 from tokkit.formats.model_json import pack
 from tokkit.formats.strict_json import brief
 from tokkit.formats.tables import Table
@@ -40,7 +52,6 @@ from tokkit.sentencepiece_model import SentencePieceModel, SentencePieceNormaliz
 from tokkit.vocab import Vocab
 
 SPACE = "▁"
-_BYTE_NAMES = {f"<0x{byte:02X}>" for byte in range(256)}
 
 
 def sentencepiece_bpe(vocabulary: Vocabulary) -> Definition:
@@ -84,15 +95,29 @@ def _by_scores(vocabulary: Vocabulary, prefix: bool, *, falls_back: bool) -> Def
 
     If pieces share scores, SentencePiece's own model is needed: the leftmost of equal ones merges first.
     """
+    overridden = np.flatnonzero(vocabulary.types != vocabulary.found).tolist()
+    known = set(vocabulary.tokens) if overridden else set()
+    for id_ in overridden:
+        text = vocabulary.tokens[id_]
+        if any(text[:at] in known and text[at:] in known for at in range(1, len(text))):
+            raise FormatError(
+                f"{GGML}token_type[{id_}]: {brief(text)} is {TYPES[vocabulary.types[id_]]}, so that merges make it, "
+                "but programs read it as control; that is not supported for scores that several tokens share"
+            )
     rules = SentencePieceNormalizer(add_dummy_prefix=prefix, remove_extra_whitespaces=False)
     model = SentencePieceModel(
         kind="bpe",
         pieces=Vocab.from_list(text.encode() for text in vocabulary.tokens),
         scores=vocabulary.scores,
-        types=vocabulary.types,
+        types=vocabulary.found,
         normalizer=rules,
         byte_fallback=falls_back,
     )
+    if any(gguf_overrides.stripped(vocabulary)):
+        raise FormatError(
+            f"general.name: the tokens of {brief(vocabulary.name)} include white space next to them; that is not "
+            "supported for scores that several tokens share"
+        )
     return replace(definition_of(model), postprocessor=framing(vocabulary, second_type=1))
 
 
@@ -101,6 +126,11 @@ def unigram(vocabulary: Vocabulary) -> Definition:
     tokens = _spaced_tokens(vocabulary)
     packed = pack(Table.of({text: id_ for id_, text in tokens.items()}), (), f"{GGML}tokens")
     falls_back = _has_bytes(vocabulary)
+    for id_ in np.flatnonzero((vocabulary.types == USER_DEFINED) & (vocabulary.found == CONTROL)).tolist():
+        raise FormatError(
+            f"{GGML}token_type[{id_}]: {brief(vocabulary.tokens[id_])} is user-defined, but programs read it as "
+            "control; that is not supported for Unigram, in which it has a score too"
+        )
     normal = vocabulary.types == NORMAL
     if not normal.any():
         raise FormatError(f"{GGML}token_type: no token is normal")
@@ -172,7 +202,7 @@ def _spaced_tokens(vocabulary: Vocabulary) -> dict[int, str]:
     tokens: dict[int, str] = {}
     for id_, (text, kind) in enumerate(zip(vocabulary.tokens, vocabulary.types.tolist(), strict=True)):
         if kind != UNUSED:
-            tokens[id_] = text.replace(SPACE, " ") if kind == USER_DEFINED else text
+            tokens[id_] = text.replace(SPACE, " ") if vocabulary.found[id_] == USER_DEFINED else text
     _by_text(tokens)
     return tokens
 
@@ -188,11 +218,13 @@ def _by_text(tokens: dict[int, str]) -> dict[str, int]:
 def added_tokens(vocabulary: Vocabulary, tokens: dict[int, str], special: Iterable[int] = ()) -> tuple[AddedToken, ...]:
     """Return the added tokens: control and unknown ones, and those with the ids `special`, are special."""
     given = set(special)
+    left, right = gguf_overrides.stripped(vocabulary)
     made = []
     for id_, text in tokens.items():
-        is_special = vocabulary.types[id_] in (CONTROL, UNKNOWN) or id_ in given
-        if (is_special or vocabulary.types[id_] == USER_DEFINED) and text:
-            made.append(AddedToken(text, id_, special=is_special, normalized=False))
+        is_special = vocabulary.found[id_] in (CONTROL, UNKNOWN) or id_ in given
+        if (is_special or vocabulary.found[id_] == USER_DEFINED) and text:
+            strips = {"lstrip": id_ in left, "rstrip": id_ in right}
+            made.append(AddedToken(text, id_, special=is_special, normalized=False, **strips))
     return tuple(made)
 
 
@@ -200,10 +232,10 @@ def _has_bytes(vocabulary: Vocabulary) -> bool:
     """Return whether there is a token for each byte; FormatError if only some bytes have one."""
     found = vocabulary.of_type(BYTE)
     for text, id_ in found.items():
-        if text not in _BYTE_NAMES:
+        if text not in BYTE_NAMES:
             raise FormatError(f"{GGML}tokens[{id_}]: a token of the type byte is <0x00> to <0xFF>, not {brief(text)}")
-    if found and len(found) < len(_BYTE_NAMES):
-        absent = min(_BYTE_NAMES - set(found))
+    if found and len(found) < len(BYTE_NAMES):
+        absent = min(BYTE_NAMES - set(found))
         raise FormatError(f"{GGML}token_type: {len(found)} tokens are of the type byte; {absent} is missing")
     return bool(found)
 
@@ -252,20 +284,25 @@ def decoder_of(prefix: bool, falls_back: bool) -> sequence.Sequence:
     return sequence.Sequence([*parts, fuse.Fuse(), *([strip.Strip(" ", start=1)] if prefix else [])])
 
 
-_FRAMES = {"llama": (True, False), "t5": (False, True), "gpt2": (False, False)}
-"""tokenizer.ggml.model → whether "bos" and "eos" are added by default."""
+_FRAMES = {"llama": (True, False), "t5": (False, True)}
+"""tokenizer.ggml.model → whether "bos" and "eos" are added by default; of byte-level BPE, the split decides."""
 
 
 def framing(vocabulary: Vocabulary, *, second_type: int = 0) -> Template | None:
     """Return the postprocessor that adds "bos" before each text and "eos" after it, if the file specifies that."""
     found: list[list[SpecialToken]] = []
-    for name, wanted in zip(("bos", "eos"), _FRAMES[vocabulary.model], strict=True):
+    split = gguf_splits.name_in(vocabulary) if vocabulary.model in BPE_MODELS else None
+    flags = dict(vocabulary.flags)
+    if split in gguf_splits.WHOLE_NEWLINES:
+        flags["add_bos_token"] = True
+    frames = _FRAMES.get(vocabulary.model, (split in gguf_splits.BOS_BY_DEFAULT, False))
+    for name, wanted in zip(("bos", "eos"), frames, strict=True):
         id_, flag = vocabulary.ids.get(name), f"add_{name}_token"
         usable = id_ is not None and vocabulary.types[id_] != UNUSED and vocabulary.tokens[id_]
-        if vocabulary.flags.get(flag, False) and not usable:
+        if flags.get(flag, False) and not usable:
             raise FormatError(f"{GGML}{flag}: true, but {name}_token_id names no token")
         one = [SpecialToken(vocabulary.tokens[id_], (id_,), (vocabulary.tokens[id_],))] if id_ is not None else []
-        found.append(one if usable and vocabulary.flags.get(flag, wanted) else [])
+        found.append(one if usable and flags.get(flag, wanted) else [])
     return _template(*found, again=True, second_type=second_type) if any(found) else None
 
 

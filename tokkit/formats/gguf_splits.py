@@ -4,7 +4,7 @@ A name stands for the split of the tokenizer that it was made for. Programs that
 differently, because they lack a Unicode property (only letters A to Z for gpt-4o and tekken); here the tokenizer's own
 pattern is used. Some names have several splits in order, which are combined to one pattern here: look-aheads make a
 span that an earlier split leaves end like a text; tests/formats/test_gguf_splits.py runs the splits in order. The
-splits of IN_TURN run one after another, as components. afmoe is absent, because its split is not a regular expression.
+splits of IN_TURN run one after another, as components; that of afmoe is the one of programs that run GGUF files.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tokkit.definition import Split
 from tokkit.errors import FormatError
+from tokkit.formats.gguf_vocabulary import Vocabulary
 from tokkit.formats.strict_json import brief
 from tokkit.pretokenizers import patterns
 
@@ -47,9 +48,9 @@ _NAMES = {
         "llada-moe"
     ),
     patterns.QWEN3_5: "qwen35",
-    patterns.DEEPSEEK_V3: "deepseek-v3 hunyuan-dense joyai-llm",
+    patterns.DEEPSEEK_V3: "deepseek-v3 hunyuan-dense joyai-llm hy_v4",
     patterns.TEKKEN: "tekken",
-    patterns.O200K: "gpt-4o llama4 kanana2 talkie minimax-m2",
+    patterns.O200K: "gpt-4o llama4 kanana2 talkie minimax-m2 granite-embed-multi-97m",
     patterns.KIMI_K2: "kimi-k2",
     MINICPM5: "minicpm5",
     JAIS2: "jais-2",
@@ -59,11 +60,13 @@ _NAMES = {
     BLOOM: "bloom poro-chat gpt3-finnish",
     VIKING: "viking",
 }
-# A pretoken that is a token gets its id without merging (ignore_merges in tokenizer.json).
-_WHOLE_PIECE = (
+_WITH_BOS = (
     "llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "tekken",
-    "minicpm5",
 )  # fmt: skip
+BOS_BY_DEFAULT = frozenset((*_WITH_BOS, "chameleon"))
+"""Names of tokenizers that add their first special token to each text unless the file says otherwise."""
+# A pretoken that is a token gets its id without merging (ignore_merges in tokenizer.json).
+_WHOLE_PIECE = (*_WITH_BOS, "minicpm5", "youtu", "granite-embed-multi-97m")
 
 PATTERNS = {name: pattern for pattern, names in _NAMES.items() for name in names.split()}
 """tokenizer.ggml.pre → pattern."""
@@ -103,9 +106,29 @@ IN_TURN: dict[str, tuple[str, ...]] = {
     ),
     "tiny_aya": (r"\d{1,3}(?=(?:\d{3})*\b)", patterns.O200K),
     "laguna": (r"[^\n]+|[\n]+", patterns.QWEN2),
+    # The first digits of a number, so that groups of three remain, with the text before them; then these groups.
+    "afmoe": (
+        r"\P{N}*\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",
+        "[一-鿿㐀-䶿豈-\ufaff\u3040-ゟ゠-ヿ･-ﾟ⼀-\u2fdfเ-\u0e7f\u0e80-\u0effក-\u17ffက-႟ꩠ-ꩿꧠ-\ua9ff가-\ud7afᄀ-ᇿ]+",
+        patterns.DEEPSEEK_V3_IN_TURN[2],
+    ),
+    "spark2_5": (
+        *patterns.DEEPSEEK_V3_IN_TURN[:2],
+        patterns.DEEPSEEK_V3_IN_TURN[2].replace(r"[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|", r"[\p{P}\p{S}]+|[\r\n]|"),
+        r"\p{N}",
+    ),
 }
 IN_TURN["cohere2moe"] = IN_TURN["tiny_aya"]
+RAW = ("gemma4", "granite-embed-multi-311m", "sarvam-moe", "whitespace")
+"""Names of tokenizers that merge characters of text, not byte symbols (gguf_raw_bpe.py)."""
+WHOLE_NEWLINES = ("gemma4", "granite-embed-multi-311m")
+"""Those of RAW in which a run of newlines that is a token gets its id, and "bos" is added whatever the file says."""
 """Names whose splits run in order, each on the pretokens of the ones before."""
+OF_ARCHITECTURE = {
+    "aquila": "gpt-2", "bloom": "bloom", "codeshell": "codeshell", "falcon": "falcon", "gpt2": "gpt-2",
+    "gptneox": "gpt-2", "mpt": "mpt", "refact": "refact", "starcoder": "starcoder",
+}  # fmt: skip
+"""general.architecture → name of the only split of such models, for old files without tokenizer.ggml.pre."""
 
 
 class Cut(NamedTuple):
@@ -113,6 +136,13 @@ class Cut(NamedTuple):
 
     split: Split | tuple[str, ...]
     whole_piece: bool
+
+
+def name_in(vocabulary: Vocabulary) -> str | None:
+    """Return the name of the split of a vocabulary: of its model, or in tokenizer.ggml.pre, or of its architecture."""
+    if vocabulary.model in RAW:
+        return vocabulary.model
+    return vocabulary.split or OF_ARCHITECTURE.get(vocabulary.architecture)
 
 
 def find(name: str | None, pattern: str | None) -> Cut:

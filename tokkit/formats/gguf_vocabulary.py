@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,29 @@ TYPES = {
     NORMAL: "normal", UNKNOWN: "unknown", CONTROL: "control", USER_DEFINED: "user-defined", UNUSED: "unused",
     BYTE: "byte",
 }  # fmt: skip
+BYTE_NAMES = frozenset(f"<0x{byte:02X}>" for byte in range(256))
+"""Texts of the tokens that stand for bytes."""
 NO_ID = 0xFFFFFFFF
 """The id that some programs write for a missing token."""
+GENERAL = ("general.name", "general.architecture")
+"""Keys of the model that decide rules of its tokenizer."""
 
 BYTE_LEVEL = "gpt2"
-MODELS = {BYTE_LEVEL: "byte-level BPE", "llama": "SentencePiece BPE", "bert": "WordPiece", "t5": "Unigram"}
+BPE_MODELS = (BYTE_LEVEL, "gemma4", "whitespace")
+"""Models that have merges: over byte symbols, or over characters, as the name of the split says."""
+MODELS = {
+    BYTE_LEVEL: "byte-level BPE", "llama": "SentencePiece BPE", "bert": "WordPiece", "t5": "Unigram",
+    "gemma4": "BPE over lines", "whitespace": "BPE over words",
+}  # fmt: skip
 """tokenizer.ggml.model → name of the model for messages."""
+UNSUPPORTED = {
+    "plamo2": "it sums scores from the end of the text, so that of equal sums another one counts than in Unigram",
+    "rwkv": "it takes the longest token at each place, of bytes that are written with escapes",
+    "hybriddna": "it cuts text between <dna> and </dna> into six letters each",
+    "no_vocab": "such a file has no tokens",
+    "none": "such a file has no tokens",
+}
+"""tokenizer.ggml.model → why it is not read."""
 _SCORED = ("llama", "t5")
 
 
@@ -36,7 +53,8 @@ class Vocabulary:
 
     `tokens` are the texts by id, as in the file (byte symbols, "▁the", "<0x0A>"); `types` (uint8) are values of TYPES;
     `scores` (float32) is empty if the file has none; `merges` are pairs in order of priority. `ids` maps "bos", "eos",
-    "unknown", "padding" … to ids, `flags` "add_bos_token", "add_space_prefix" … to bool.
+    "unknown", "padding" … to ids, `flags` "add_bos_token", "add_space_prefix" … to bool. `found` are the types by which
+    tokens are found in text, if they differ from those in the model (gguf_overrides.py).
     """
 
     model: str
@@ -48,6 +66,13 @@ class Vocabulary:
     ids: Mapping[str, int]
     flags: Mapping[str, bool]
     charsmap: bytes = b""
+    name: str = ""
+    architecture: str = ""
+    found: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+
+    def __post_init__(self) -> None:
+        if not len(self.found):
+            object.__setattr__(self, "found", self.types)
 
     def of_type(self, kind: int) -> dict[str, int]:
         """Return the tokens of one type, text → id."""
@@ -59,6 +84,11 @@ def read(keys: Mapping[str, gguf_file.Value]) -> Vocabulary:
     model = _text(keys, "model")
     if model is None:
         raise FormatError(f"{GGML}model: missing; this GGUF file has no tokenizer")
+    if model in UNSUPPORTED:
+        raise FormatError(
+            f"{GGML}model: {brief(model)} is not supported, because {UNSUPPORTED[model]}; load the tokenizer of the "
+            f"model from its own file instead, such as tokenizer.json ({' or '.join(map(repr, MODELS))} is read)"
+        )
     if model not in MODELS:
         raise FormatError(f"{GGML}model: {brief(model)} is not supported; {' or '.join(map(repr, MODELS))} is")
     tokens = _texts(keys, "tokens")
@@ -82,7 +112,20 @@ def read(keys: Mapping[str, gguf_file.Value]) -> Vocabulary:
             if name.startswith(GGML) and isinstance(value, bool)
         },
         charsmap=_charsmap(keys),
+        name=_general(keys, "general.name"),
+        architecture=_general(keys, "general.architecture"),
     )
+
+
+def is_read(name: str) -> bool:
+    """Return whether `read` uses a key, or a chat template has this name."""
+    return name.startswith(PREFIX) or name in GENERAL
+
+
+def _general(keys: Mapping[str, gguf_file.Value], name: str) -> str:
+    """Return the text of a key that only names the model: any bytes may be in it."""
+    value = keys.get(name)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
 
 
 def _text(keys: Mapping[str, gguf_file.Value], name: str) -> str | None:

@@ -9,13 +9,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import files, gguf, gguf_file, gguf_vocabulary
+from tokkit.formats import files, gguf, gguf_file, gguf_overrides, gguf_vocabulary
 from tokkit.formats.gguf_file import MAGIC
 from tokkit.formats.gguf_tensors import BlockTensor, read_gguf
-from tokkit.formats.gguf_vocabulary import CONTROL, Vocabulary
+from tokkit.formats.gguf_vocabulary import Vocabulary
 from tokkit.formats.safetensors import Tensor
 from tokkit.formats.strict_json import Section
 from tokkit.nn.config import TransformerConfig
@@ -32,10 +30,6 @@ from tokkit.tokenizer import Tokenizer
 
 ENDS = ("eos", "eot", "eom")
 """Keys of the tokens that end a text, a turn, or a message."""
-END_NAMES = (
-    "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
-)  # fmt: skip
-"""Control tokens that end a text even if no key names them: most files have only one of the keys."""
 DERIVED = ("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight", "attn_rot_embd.weight")
 """Tensors that are not weights: angles, which follow from the configuration."""
 
@@ -145,5 +139,4 @@ def _bytes(tensors: Mapping[str, Tensor | BlockTensor]) -> int:
 
 def _eos_ids(vocabulary: Vocabulary) -> set[int]:
     named = {vocabulary.ids[name] for name in ENDS if name in vocabulary.ids}
-    control = set(np.flatnonzero(vocabulary.types == CONTROL).tolist())
-    return named | {id_ for id_ in control if vocabulary.tokens[id_] in END_NAMES}
+    return named | gguf_overrides.ends(vocabulary)
