@@ -176,7 +176,8 @@ class Definition:
     With a `BPE` model and a `Split`, the tokens in `vocab` are bytes, and the byte-level engine in C runs the
     definition. With other models and pretokenizers, tokens are the UTF-8 of their text in tokenizer.json ("##ing",
     "Ġthe"). `special_tokens` maps text to id; special tokens are in `added_tokens` too. `vocab` has the bytes of all
-    tokens; `added_ids` are the ids that only added tokens have, not the model.
+    tokens; `added_ids` are the ids that only added tokens have, not the model. `others` is JSON of the parts of a
+    tekken.json that decide no id, which are written back unchanged.
     """
 
     vocab: Vocab
@@ -191,6 +192,7 @@ class Definition:
     added_ids: frozenset[int] = frozenset()
     truncation: Truncation | None = None
     padding: Padding | None = None
+    others: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.model, BPE) != isinstance(self.pretokenizer, Split):

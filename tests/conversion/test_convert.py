@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,9 @@ TARGETS = {
 MADE: dict[str, tuple[dict[str, Any], set[str]]] = {
     "bbpe": (
         {"vocab_size": 700, "special_tokens": ["<|end|>"]},
-        {"tokenizer.json", "ranks", "gpt2", "tekken"},
+        {"tokenizer.json", "ranks", "gpt2"},
     ),
-    "bbpe cl100k": ({"vocab_size": 700, "pattern": "cl100k"}, {"tokenizer.json", "ranks", "tekken"}),
+    "bbpe cl100k": ({"vocab_size": 700, "pattern": "cl100k"}, {"tokenizer.json", "ranks"}),
     "sp-bpe": ({"vocab_size": 2600, "normalization_rule_name": "identity"}, {"tokenizer.json", "sentencepiece"}),
     "wordpiece": ({"limit_alphabet": 300}, {"tokenizer.json", "bert"}),
 }
@@ -137,14 +138,24 @@ def test_the_source_is_never_replaced_and_existing_files_only_when_told(tmp_path
 def test_special_tokens_of_a_tekken_json_have_the_first_ids(
     special: dict[str, int], reason: str | None, tmp_path: Path
 ) -> None:
-    tok = tokkit.train(iter(["low lower"]), vocab_size=260, special_tokens=[*special] if reason is None else [])
-    tok = tok.with_special_tokens(special)
+    n = len(special) if reason is None else 0
+    lines = [b64encode(bytes([byte])) + b" %d\n" % (n + byte) for byte in range(256)]
+    (tmp_path / "bytes.tiktoken").write_bytes(b"".join(lines))
+    tok = tokkit.load(tmp_path / "bytes.tiktoken", pattern="gpt2", special_tokens=special)
+    (tmp_path / "bytes.tiktoken").unlink()
     if reason is None:
         tokkit.convert(tok, tmp_path / "tekken.json")
         assert tokkit.load(tmp_path).special_tokens == special
         return
     with pytest.raises(FormatError, match=reason):
         tokkit.convert(tok, tmp_path / "tekken.json")
+
+
+def test_a_tekken_json_of_a_trained_tokenizer_is_refused_because_its_bytes_are_in_another_order(tmp_path: Path) -> None:
+    tok = tokkit.train(iter(["low lower"]), vocab_size=260, special_tokens=["<s>"])
+    with pytest.raises(FormatError, match=r"first 256 ranks .* but rank 0 is b'!', not b'\\x00'; mistral-common"):
+        tokkit.convert(tok, tmp_path / "tekken.json")
+    assert not list(tmp_path.iterdir())
 
 
 def test_published_ranks_become_a_tokenizer_json(shared: Path, tmp_path: Path) -> None:

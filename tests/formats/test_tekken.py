@@ -116,6 +116,49 @@ def test_ranks_are_written_as_a_rank_file_with_the_ids_that_they_have(tmp_path: 
     assert again.fingerprint() == tok.fingerprint()
 
 
+@pytest.mark.parametrize("named", [None, 0, 4, N_SPECIAL])
+@pytest.mark.parametrize("version", ["v3", "v7", "v11", "v13"])
+def test_what_decides_no_ids_is_written_back(tmp_path: Path, file: File, version: str, named: int | None) -> None:
+    if named is None and version in ("v11", "v13"):
+        return
+    given = file if named is None else listed(file, [f"<{rank}>" for rank in range(named)])
+    given["config"]["version"] = version
+    given |= {
+        "version": 1,
+        "type": "Tekken",
+        "audio": {"sampling_rate": 16000, "frame_rate": 12.5, "deep": {"é": None}},
+    }
+    given |= {"multimodal": {"image_patch_size": 16}, "image": {"max_image_size": 1024}}
+    for token in given.get("special_tokens", ())[1:3]:
+        token["is_control"] = False
+    tok = load(tmp_path, given)
+    tok.save(tmp_path / "again-tekken.json")
+    written = json.loads((tmp_path / "again-tekken.json").read_text())
+    in_use = given["config"]["default_vocab_size"] - N_SPECIAL
+    assert written.pop("vocab") == given["vocab"][:in_use]
+    assert written.pop("config") == {**given["config"], "num_vocab_tokens": in_use}
+    assert written == {key: part for key, part in given.items() if key not in ("config", "vocab")}
+    again = tokkit.load(tmp_path / "again-tekken.json")
+    assert again.fingerprint() == tok.fingerprint()
+
+
+def test_special_tokens_behind_the_others_are_refused(tmp_path: Path, file: File) -> None:
+    short = listed(file, ["<unk>", "<s>"])
+    short["special_tokens"][1]["is_control"] = False
+    tok = load(tmp_path, short)
+    with pytest.raises(FormatError, match="have the first ids"):
+        tok.with_special_tokens({"<more>": tok.n_ids}).save(tmp_path / "tekken.json")
+
+
+def test_ranks_that_do_not_begin_with_the_bytes_in_order_are_read_and_not_written(tmp_path: Path, file: File) -> None:
+    first, second = file["vocab"][0]["token_bytes"], file["vocab"][1]["token_bytes"]
+    file["vocab"][0]["token_bytes"], file["vocab"][1]["token_bytes"] = second, first
+    tok = load(tmp_path, file)
+    with pytest.raises(FormatError, match=r"but rank 0 is b'\\x01', not b'\\x00'; mistral-common .*\.tiktoken"):
+        tok.save(tmp_path / "again-tekken.json")
+    assert not (tmp_path / "again-tekken.json").exists()
+
+
 def test_options_are_refused_or_added(tmp_path: Path, file: File) -> None:
     load(tmp_path, file)
     with pytest.raises(OptionError, match=r"tekken\.json has its own"):

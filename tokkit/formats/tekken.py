@@ -11,7 +11,7 @@ import json
 import re
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -32,7 +32,7 @@ PUBLISHED_SPECIAL = (
 """The special tokens of versions up to LAST_UNLISTED, whose files do not list them."""
 LAST_UNLISTED = 7
 WRITTEN = "v11"
-"""The version that is written: the first that lists special tokens."""
+"""The version that is written for tokenizers from other files: the first that lists special tokens."""
 _VERSION = re.compile(r"v([0-9]{1,4})")
 
 
@@ -52,26 +52,40 @@ def from_json(value: object) -> Definition:
     """
     if not isinstance(value, dict):
         raise FormatError(f"the file: an object is needed, not {kind(value)}")
-    # Other keys (image, audio, type) affect how a prompt is composed, not the ids of a text.
+    # Other keys (image, audio, type) affect how a prompt is composed, not the ids of a text: they are written back.
     file = Section({key: value[key] for key in ("config", "vocab", "special_tokens") if key in value}, "")
     config = Section(file.take("config", dict), "config")
     pattern = config.take("pattern", str)
     config.take("num_vocab_tokens", int, default=None)
     size, n_special = _sizes(config)
-    version = _version(config)
+    stated, version = _version(config)
     config.finish()
-    special = _special_tokens(file.take("special_tokens", list, type(None), default=None), version, n_special)
+    listed = file.take("special_tokens", list, type(None), default=None)
+    special = _special_tokens(listed, version, n_special)
     tokens = _tokens(file.take("vocab", list), size - n_special)
     try:
         choose(pattern, keep_unmatched=False)
     except (PatternError, RecursionError) as error:
         raise FormatError(f"{config.at('pattern')}: {error}") from None
     vocab = Vocab.from_list([*(text.encode() for text in special), *tokens])
-    return Definition(vocab, BPE(), Split(None if pattern == EVERYTHING else pattern), special)
+    others = {
+        "version": stated,
+        "listed": None if listed is None else len(listed),
+        "not_control": [token["token_str"] for token in listed or () if not token.get("is_control", True)],
+        "keys": {key: part for key, part in value.items() if key not in ("config", "vocab", "special_tokens")},
+    }
+    try:
+        kept = json.dumps(others, ensure_ascii=False)
+    except RecursionError:
+        raise FormatError("the file: a part of it is nested too deeply") from None
+    return Definition(vocab, BPE(), Split(None if pattern == EVERYTHING else pattern), special, others=kept)
 
 
 def write(definition: Definition) -> bytes:
-    """Return the tekken.json of a definition; FormatError if its reader would not give the definition's ids."""
+    """Return the tekken.json of a definition; FormatError if its readers would not give the definition's ids.
+
+    A definition from a tekken.json keeps the version, the flags of special tokens, and all other keys of that file.
+    """
     split = conversion.only_bytes(definition, "a tekken.json holds")
     if (reason := conversion.why_not_ranks(definition)) is not None:
         raise FormatError(f"a tekken.json cannot hold this merge list: {reason}")
@@ -89,18 +103,48 @@ def write(definition: Definition) -> bytes:
     tokens = [blob[start:end] for start, end in pairwise(bounds)][n:]
     if b"" in tokens:
         raise FormatError(f"no token has the id {n + tokens.index(b'')}, but the ids of a tekken.json have no gaps")
+    for rank, token in enumerate(tokens[:256]):
+        if token != bytes([rank]):
+            raise FormatError(
+                f"the first 256 ranks of a tekken.json are the bytes in order, but rank {rank} is {token!r}, not "
+                f"{bytes([rank])!r}; mistral-common does not read such a file; save as .tiktoken or tokenizer.json"
+            )
+    others: dict[str, Any] = {"version": WRITTEN, "listed": n}
+    if definition.others:
+        others = json.loads(definition.others)
     says = {
         "config": {
             "pattern": EVERYTHING if split.pattern is None else split.pattern,
             "num_vocab_tokens": len(tokens),
             "default_vocab_size": n + len(tokens),
             "default_num_special_tokens": n,
-            "version": WRITTEN,
+            "version": others["version"],
         },
         "vocab": [_entry(rank, token) for rank, token in enumerate(tokens)],
-        "special_tokens": [{"rank": id_, "token_str": text, "is_control": True} for text, id_ in special.items()],
+        **_listed(list(special), others["listed"], others.get("not_control", ())),
+        **others.get("keys", {}),
     }
     return (json.dumps(says, ensure_ascii=False) + "\n").encode()
+
+
+def _listed(special: list[str], n_listed: int | None, not_control: Collection[str]) -> dict[str, Any]:
+    """Return the list of special tokens, as many as the file had that they are from if the rest follow from these."""
+    n = len(PUBLISHED_SPECIAL) if n_listed is None else n_listed
+    if special[n:] != [_numbered(id_) for id_ in range(n, len(special))]:
+        n = len(special)
+    if n_listed is None and tuple(special[:n]) == PUBLISHED_SPECIAL:
+        return {}
+    return {
+        "special_tokens": [
+            {"rank": id_, "token_str": text, "is_control": text not in not_control}
+            for id_, text in enumerate(special[:n])
+        ]
+    }
+
+
+def _numbered(id_: int) -> str:
+    """Return the text of a special token without a name."""
+    return f"<SPECIAL_{id_}>"
 
 
 def _entry(rank: int, token: bytes) -> dict[str, Any]:
@@ -121,12 +165,13 @@ def _sizes(config: Section) -> tuple[int, int]:
     return size, n_special
 
 
-def _version(config: Section) -> int:
+def _version(config: Section) -> tuple[str, int]:
+    """Return the version as stated, and its number."""
     version = config.take("version", str)
     match = _VERSION.fullmatch(version)
     if match is None:
         raise FormatError(f"{config.at('version')} is {brief(version)}; it must be v and a number")
-    return int(match[1])
+    return version, int(match[1])
 
 
 def _special_tokens(listed: list[Any] | None, version: int, n: int) -> Mapping[str, int]:
@@ -152,7 +197,7 @@ def _special_tokens(listed: list[Any] | None, version: int, n: int) -> Mapping[s
             f"special_tokens: {len(by_id)} tokens of ranks {min(by_id)} to {max(by_id)}; the ranks run from 0 on "
             f"without gaps, and config.default_num_special_tokens is {n}"
         )
-    by_id |= {id_: f"<SPECIAL_{id_}>" for id_ in range(len(by_id), n)}
+    by_id |= {id_: _numbered(id_) for id_ in range(len(by_id), n)}
     special: dict[str, int] = {}
     for id_, text in sorted(by_id.items()):
         if special.setdefault(text, id_) != id_:
