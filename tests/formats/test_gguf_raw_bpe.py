@@ -152,3 +152,21 @@ def test_what_is_wrong_with_such_a_vocabulary_is_named(tmp_path: Path) -> None:
 def test_models_that_cannot_be_exact_are_refused_with_the_reason(tmp_path: Path, model: str) -> None:
     with pytest.raises(FormatError, match=rf"ggml\.model: '{model}' is not supported, because .*tokenizer\.json"):
         load(tmp_path, {"tokenizer.ggml.model": model})
+
+
+@pytest.mark.parametrize(("model", "pre"), [("gpt2", "sarvam-moe"), ("whitespace", "whitespace")])
+@pytest.mark.parametrize("bytes_", [True, False])
+def test_a_tokenizer_json_of_such_a_vocabulary_has_its_ids_in_tokenizers(
+    tmp_path: Path, model: str, pre: str, bytes_: bool
+) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    ids, merges = vocabulary(random.Random(5), bytes_=bytes_, newlines=True)
+    tok = load(tmp_path, keys(model, pre, ids, merges))
+    tok.save(tmp_path / "tokenizer.json")
+    again = tokkit.load(tmp_path / "tokenizer.json")
+    rival = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    rival.encode_special_tokens = True
+    for text in texts(random.Random(6), 100):
+        expected = tok.encode(text)
+        assert again.encode(text) == expected, text
+        assert rival.encode(text, add_special_tokens=False).ids == expected, text

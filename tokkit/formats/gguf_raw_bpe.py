@@ -7,6 +7,7 @@ its bytes, <0x00> to <0xFF>; without those it is dropped, and nothing merges acr
 from __future__ import annotations
 
 import re
+import string
 from collections import defaultdict
 from itertools import groupby
 from typing import Any
@@ -104,7 +105,7 @@ def _character_class(points: list[int]) -> str:
     """Return the inside of a class of these characters, for a pattern."""
     ranges = []
     for _, run in groupby(enumerate(points), lambda item: item[1] - item[0]):
-        own = [re.escape(chr(point)) for _, point in run]
+        own = ["\\" + chr(point) if chr(point) in string.punctuation else chr(point) for _, point in run]
         ranges.append(own[0] if len(own) == 1 else f"{own[0]}-{own[-1]}")
     return "".join(ranges)
 
