@@ -182,6 +182,21 @@ def test_tokenizers_with_a_first_token_add_it_unless_the_file_says_otherwise(tmp
         assert load(tmp_path, keys)("a").ids == [256] * (not adds) + [byte_symbols.SYMBOLS.index("a")]
 
 
+def test_a_file_that_names_no_first_token_has_the_usual_one_of_its_model(tmp_path: Path) -> None:
+    keys = {
+        "tokenizer.ggml.tokens": strings(["<unk>", "<s>", "</s>", "▁", "a", "▁a"]),
+        "tokenizer.ggml.token_type": Typed(ARRAY, [UNKNOWN, CONTROL, CONTROL, NORMAL, NORMAL, NORMAL], I32),
+        "tokenizer.ggml.scores": Typed(ARRAY, [0.0, 0.0, 0.0, -1.0, -2.0, -3.0], F32),
+        "tokenizer.ggml.remove_extra_whitespaces": Typed(BOOL, 0),
+        "tokenizer.ggml.add_space_prefix": Typed(BOOL, 1),
+        "tokenizer.ggml.bos_token_id": Typed(U32, 0xFFFFFFFF),
+    }
+    assert load(tmp_path, {**keys, "tokenizer.ggml.model": "llama"})("a").ids == [1, 5]
+    assert load(tmp_path, {**keys, "tokenizer.ggml.model": "t5"})("a").ids == [5, 1]
+    unused = {**keys, "tokenizer.ggml.model": "llama", "tokenizer.ggml.add_bos_token": Typed(BOOL, 0)}
+    assert load(tmp_path, unused)("a").ids == [5]
+
+
 def test_tokens_that_are_not_byte_symbols_keep_their_ids_and_no_text_has_them(tmp_path: Path) -> None:
     emoji = {"😀": NORMAL, "👍🏻": NORMAL, "▁the": NORMAL}
     keys = byte_level({**emoji, "<x>": CONTROL, "th": NORMAL}, ("t h",), pre="command-r")

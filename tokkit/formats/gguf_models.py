@@ -286,6 +286,8 @@ def decoder_of(prefix: bool, falls_back: bool) -> sequence.Sequence:
 
 _FRAMES = {"llama": (True, False), "t5": (False, True)}
 """tokenizer.ggml.model → whether "bos" and "eos" are added by default; of byte-level BPE, the split decides."""
+_DEFAULT_IDS = {"llama": {"bos": 1, "eos": 2}, "t5": {"eos": 1}}
+"""Ids of these tokens in files that do not say it; of byte-level BPE, none has a usual id."""
 
 
 def framing(vocabulary: Vocabulary, *, second_type: int = 0) -> Template | None:
@@ -297,7 +299,8 @@ def framing(vocabulary: Vocabulary, *, second_type: int = 0) -> Template | None:
         flags["add_bos_token"] = True
     frames = _FRAMES.get(vocabulary.model, (split in gguf_splits.BOS_BY_DEFAULT, False))
     for name, wanted in zip(("bos", "eos"), frames, strict=True):
-        id_, flag = vocabulary.ids.get(name), f"add_{name}_token"
+        flag, usual = f"add_{name}_token", _DEFAULT_IDS.get(vocabulary.model, {}).get(name)
+        id_ = vocabulary.ids.get(name, usual if (usual or 0) < len(vocabulary.tokens) else None)
         usable = id_ is not None and vocabulary.types[id_] != UNUSED and vocabulary.tokens[id_]
         if flags.get(flag, False) and not usable:
             raise FormatError(f"{GGML}{flag}: true, but {name}_token_id names no token")
