@@ -69,7 +69,7 @@ class Vocab:
 
     @classmethod
     def from_mapping(cls, ids: Mapping[bytes, int]) -> Vocab:
-        """Build from token bytes → id; two tokens with one id, or an empty token, raise VocabError."""
+        """Build from token bytes → id, of which one may be empty; two tokens with one id raise VocabError."""
         if not ids:
             return cls.from_list([])
         if min(ids.values()) < 0:
@@ -78,13 +78,13 @@ class Vocab:
         if n_ids > MAX_ID + 1:
             raise VocabError(f"an id is {n_ids - 1}; ids run up to {MAX_ID}")
         tokens = [b""] * n_ids
+        empty = ids.get(b"")
         for token, id_ in ids.items():
-            if not token:
-                raise VocabError(f"the token with id {id_} is empty")
-            if tokens[id_]:
+            if tokens[id_] or (token and id_ == empty):
                 raise VocabError(f"the tokens {tokens[id_]!r} and {token!r} both have the id {id_}")
             tokens[id_] = token
-        return cls.from_list(tokens)
+        made = cls.from_list(tokens)
+        return made if empty is None else cls(made.blob, made.offsets, empty)
 
     def with_tokens(self, tokens: Mapping[int, bytes]) -> Vocab:
         """Return a vocabulary with `tokens` (id → bytes) added; VocabError if an id belongs to another token."""

@@ -16,6 +16,7 @@ from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import tiktoken
 from tokkit.pretokenizers import patterns
+from tokkit.tokenizer import Tokenizer
 
 BYTES = b"".join(b"%b %d\n" % (base64.b64encode(bytes([byte])), byte) for byte in range(256))
 Make = Callable[..., Definition]
@@ -28,7 +29,7 @@ def naive(data: bytes) -> dict[int, bytes]:
 
 
 def tokens(data: bytes) -> dict[int, bytes]:
-    blob, offsets = parse_ranks(data)
+    blob, offsets, _ = parse_ranks(data)
     return {i: t for i in range(len(offsets) - 1) if (t := blob[offsets[i] : offsets[i + 1]])}
 
 
@@ -84,6 +85,10 @@ def test_base64_of_every_length_is_read() -> None:
         (b"YW==YWI= 300", "not valid base64"),
         (b"Y=== 300", "not valid base64"),
         (b"==== 300", "not valid base64"),
+        (b"== 300", "not valid base64"),
+        (b"=\t\t", "the rank is missing"),
+        (b"= 97", "rank is on an earlier line"),
+        (b"= 300\n= 301", "token is on an earlier line"),
         (b"YWJ= 300", "not valid base64"),
         (b"YR== 300", "not valid base64"),
         (b"YW\xff= 300", "not valid base64"),
@@ -104,7 +109,7 @@ def test_base64_of_every_length_is_read() -> None:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
 def test_a_wrong_line_is_named_with_its_number(line: bytes, reason: str, end: bytes) -> None:
     data = BYTES.replace(b"\n", end) + end + line + end + b"YWJj 400" + end
-    with pytest.raises(FormatError, match=rf"^line 258: .*{reason}"):
+    with pytest.raises(FormatError, match=rf"^line {258 + line.count(10)}: .*{reason}"):
         tiktoken.read(data, pattern="gpt2")
 
 
@@ -116,6 +121,29 @@ def test_the_greatest_rank_is_read() -> None:
 def test_a_byte_without_a_token_is_named(data: bytes) -> None:
     with pytest.raises(FormatError, match=r"no line has the byte 0x(00|61) as its token"):
         tiktoken.read(data, pattern="gpt2")
+
+
+@pytest.mark.parametrize("rank", [256, 300])
+def test_an_empty_token_decodes_to_nothing_and_is_written_again(rank: int) -> None:
+    data = BYTES + (b"= 256\nYWI= 257\n" if rank == 256 else b"YWI= 257\n= 300\n")
+    definition = tiktoken.read(data, pattern="gpt2", special_tokens={"<|end|>": 301})
+    tok = Tokenizer(definition)
+    assert (tok.vocab.empty, tok.vocab[b""], tok.vocab[rank], tok.n_ids) == (rank, rank, b"", 302)
+    assert tok.encode("ab<|end|>", special="all") == [257, 301]
+    assert tok.decode([257, rank, 301]) == "ab<|end|>"
+    assert tok.token_bytes(rank) == b""
+    assert tiktoken.write(definition) == data
+
+
+def test_an_empty_token_is_refused_where_a_match_may_be_empty() -> None:
+    data = BYTES + b"= 256\n"
+    for pattern in (r"\w*", "", r"(?=b)|\w", r"(?<=a)b|c"):  # of the last one, nothing is known
+        with pytest.raises(OptionError, match=r"id 256 is empty, and the pattern .* may match the empty"):
+            tiktoken.read(data, pattern=pattern)
+    for pattern in (*patterns.NAMES, "none", r"\w+|\W"):
+        assert tiktoken.read(data, pattern=pattern).vocab.empty == 256
+    with pytest.raises(VocabError, match="the empty token has the id 256"):
+        tiktoken.read(data, pattern="gpt2", special_tokens={"<|end|>": 256})
 
 
 def test_an_unknown_file_needs_a_pattern() -> None:

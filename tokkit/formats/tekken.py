@@ -98,6 +98,8 @@ def write(definition: Definition) -> bytes:
             raise FormatError(
                 f"in a tekken.json, special tokens have the first ids, 0 to {n - 1}; {text!r} has the id {id_}"
             )
+    if definition.vocab.empty is not None:
+        raise FormatError(f"a tekken.json has no empty token; here it has the id {definition.vocab.empty}")
     blob, offsets = conversion.ordinary_tokens(definition)
     bounds = offsets.tolist()
     tokens = [blob[start:end] for start, end in pairwise(bounds)][n:]

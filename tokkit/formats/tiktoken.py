@@ -2,7 +2,8 @@
 
 A rank file has neither a pattern nor special tokens. Those of published files are known by their sha256; others have a
 sidecar, NAME.tiktoken.json, with both under the names of tiktoken's arguments: `tiktoken.Encoding(name,
-mergeable_ranks=…, **json.load(sidecar))`.
+mergeable_ranks=…, **json.load(sidecar))`. The line "= 50256" of Whisper's files is a token without bytes: no text is
+encoded to it, and it decodes to nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from tokkit.definition import BPE, Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import conversion, published, strict_json
 from tokkit.pretokenizers import patterns
+from tokkit.unicode_regex.syntax import parse
+from tokkit.unicode_regex.tree import NotRegular, nullable
 from tokkit.vocab import Vocab
 
 SIDECAR = ".json"
@@ -43,7 +46,7 @@ def read(
         pattern = stated_pattern if pattern is None else pattern
         special_tokens = stated_special if special_tokens is None else special_tokens
     try:
-        blob, offsets = parse_ranks(data)
+        blob, offsets, empty = parse_ranks(data)
     except ValueError as error:
         raise FormatError(str(error)) from None
     byte = conversion.missing_byte(blob, offsets)
@@ -59,9 +62,30 @@ def read(
     if known is not None and special_tokens is None:
         chosen = dict(known.special_tokens)
     split = known.pattern if known is not None and pattern is None else patterns.resolve(pattern)
-    vocab = Vocab(blob, offsets).with_tokens({id_: text.encode("utf-8") for text, id_ in chosen.items()})
+    ranks = Vocab(blob, offsets, empty)
+    check_empty_token(ranks, split)
+    vocab = ranks.with_tokens({id_: text.encode("utf-8") for text, id_ in chosen.items()})
     unchanged = known is not None and pattern is None and special_tokens is None
     return Definition(vocab, BPE(), Split(split), chosen, known.name if known is not None and unchanged else "")
+
+
+def check_empty_token(vocab: Vocab, pattern: str | None) -> None:
+    """Raise OptionError if ranks have an empty token, and a match of the pattern may be empty.
+
+    tiktoken returns the empty token for each empty match; tokkit has no pretokens for them.
+    """
+    if vocab.empty is None or pattern is None:
+        return
+    try:
+        may_be_empty = nullable(parse(pattern))
+    except NotRegular:
+        may_be_empty = True  # or unknown
+    if may_be_empty:
+        raise OptionError(
+            f"the token with id {vocab.empty} is empty, and the pattern {pattern!r} may match the empty text, which "
+            "tiktoken encodes to that token: give a pattern whose matches have at least one character, or leave the "
+            "empty token out"
+        )
 
 
 def _read_sidecar(data: bytes) -> tuple[str, Mapping[str, int]]:
@@ -106,11 +130,15 @@ def write(definition: Definition) -> bytes:
     if (byte := conversion.missing_byte(blob, offsets)) is not None:
         raise FormatError(f"the byte {byte:#04x} has no token, so some text would have no ids")
     bounds = offsets.tolist()
-    lines: dict[bytes, bytes] = {}
+    ranks: dict[bytes, int] = {}
     for rank, (start, end) in enumerate(pairwise(bounds)):
         if start < end:
             token = b2a_base64(blob[start:end], newline=False)
-            if token in lines:
-                raise FormatError(f"the ids {int(lines[token])} and {rank} have the same bytes, {blob[start:end]!r}")
-            lines[token] = b"%d" % rank
-    return b"".join([b"%b %b\n" % line for line in lines.items()])
+            if token in ranks:
+                raise FormatError(f"the ids {ranks[token]} and {rank} have the same bytes, {blob[start:end]!r}")
+            ranks[token] = rank
+    lines = [b"%b %d\n" % line for line in ranks.items()]
+    if definition.vocab.empty is not None:
+        before = sum(rank < definition.vocab.empty for rank in ranks.values())
+        lines.insert(before, b"= %d\n" % definition.vocab.empty)
+    return b"".join(lines)

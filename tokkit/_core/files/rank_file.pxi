@@ -39,7 +39,7 @@ cdef enum Fault:
 FAULTS = {
     NO_RANK: "the rank is missing; a line must be a token in base64, a space and its rank",
     BAD_BASE64: "the token is not valid base64",
-    EMPTY_TOKEN: "the token is empty; it must have at least 1 byte",
+    EMPTY_TOKEN: "the token is empty; only \"=\" may stand for a token without bytes",
     BAD_RANK: "the rank must be a decimal number, at least 0",
     LARGE_RANK: f"the rank is above {MAX_RANK}, the maximum",
     REPEATED_RANK: "the rank is on an earlier line too; each rank must occur once",
@@ -59,6 +59,7 @@ cdef struct Reading:
     size_t line        # number of the current line, from 1
     uint32_t top       # one more than the greatest rank
     bint rising        # each rank is above the one before
+    int64_t empty      # rank of the token without bytes, -1 if there is none
 
 
 cdef Py_ssize_t decode_base64(const uint8_t *p, size_t n, uint8_t *out) noexcept nogil:
@@ -114,11 +115,14 @@ cdef Fault read_line(Reading *r, size_t start, size_t end) noexcept nogil:
     cdef uint8_t *token = r.tokens + r.ends[r.count]
     while i < end and p[i] != 32 and p[i] != 9:
         i += 1
-    n = decode_base64(p + start, i - start, token)
+    if i - start == 1 and p[start] == 61:  # "=": Whisper's files have a token without bytes
+        n = 0
+    else:
+        n = decode_base64(p + start, i - start, token)
+        if n == 0:
+            return EMPTY_TOKEN
     if n < 0:
         return BAD_BASE64
-    if n == 0:
-        return EMPTY_TOKEN
     while i < end and (p[i] == 32 or p[i] == 9):
         i += 1
     if i == end:
@@ -135,6 +139,8 @@ cdef Fault read_line(Reading *r, size_t start, size_t end) noexcept nogil:
         return REPEATED_RANK
     if not is_new(r, token, n):
         return REPEATED_TOKEN
+    if n == 0:
+        r.empty = rank
     r.taken[rank] = 1
     r.ranks[r.count] = rank
     r.ends[r.count + 1] = r.ends[r.count] + n
@@ -166,10 +172,11 @@ cdef Fault read_lines(Reading *r) noexcept nogil:
 
 
 def parse_ranks(bytes data not None):
-    """Return (blob, offsets) of a rank file: token of rank i is blob[offsets[i]:offsets[i + 1]], empty in a gap.
+    """Return (blob, offsets, empty): the token of rank i is blob[offsets[i]:offsets[i + 1]], empty in a gap.
 
-    offsets is int64 of shape (greatest rank + 2,). A line that is not "base64 rank" raises ValueError with its
-    number; so do a repeated rank or token, and a rank above MAX_RANK.
+    offsets is int64 of shape (greatest rank + 2,); `empty` is the rank of the token without bytes, or None. A line
+    that is not "base64 rank" raises ValueError with its number; so do a repeated rank or token, and a rank above
+    MAX_RANK.
     """
     cdef size_t lines = min(data.count(b"\n") + 1, MAX_RANK + 1)
     cdef size_t size = 1024
@@ -187,12 +194,15 @@ def parse_ranks(bytes data not None):
     r.mask = size - 1
     r.count = r.line = r.top = 0
     r.rising = True
+    r.empty = -1
     cdef Fault fault
     with nogil:
         fault = read_lines(&r)
     if fault != NO_FAULT:
         raise ValueError(f"line {r.line}: {FAULTS[fault]}")
-    return _by_rank(np.asarray(tokens), np.asarray(ends)[: r.count + 1], np.asarray(ranks)[: r.count], r.top, r.rising)
+    found = np.asarray(ranks)[: r.count]
+    blob, offsets = _by_rank(np.asarray(tokens), np.asarray(ends)[: r.count + 1], found, r.top, r.rising)
+    return blob, offsets, None if r.empty < 0 else r.empty
 
 
 def _by_rank(tokens, ends, ranks, n_ids, rising):

@@ -12,6 +12,7 @@ from tokkit._core.split import SpecialMatcher
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engines.special_tokens import finder_of
 from tokkit.errors import TokkitError
+from tokkit.formats.tiktoken import check_empty_token
 from tokkit.streaming.encode_stream import stable_part
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
@@ -241,7 +242,8 @@ class Encoding:
     @functools.cached_property
     def _mergeable_ranks(self) -> dict[bytes, int]:
         own = set(self._tok.definition.added_vocab.values())
-        return {token: id_ for token, id_ in self._tok.vocab.items() if id_ not in own}
+        ranks = {token: id_ for token, id_ in self._tok.vocab.items() if id_ not in own}
+        return ranks if self._tok.vocab.empty is None else {**ranks, b"": self._tok.vocab.empty}
 
     def token_byte_values(self) -> list[bytes]:
         """Return the bytes of all tokens except special ones, sorted."""
@@ -291,7 +293,9 @@ class Encoding:
 
 def definition_of(pat_str: str, mergeable_ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> Definition:
     """Return the definition from a pattern, ranks and special tokens; each special id has one text."""
-    definition = Definition(Vocab.from_mapping(mergeable_ranks), BPE(), Split(pat_str))
+    ranks = Vocab.from_mapping(mergeable_ranks)
+    check_empty_token(ranks, pat_str)
+    definition = Definition(ranks, BPE(), Split(pat_str))
     return definition.with_special_tokens(special_tokens)
 
 

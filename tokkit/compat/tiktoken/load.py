@@ -79,7 +79,8 @@ def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> No
     if "://" in str(tiktoken_bpe_file):
         raise OptionError(f"{tiktoken_bpe_file} is an address; give the path of a file on this machine")
     rows = sorted(bpe_ranks.items(), key=lambda row: row[1])
-    lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in rows]
+    # "=" for a token without bytes: tiktoken, which reads it, writes a line that it cannot read.
+    lines = [(base64.b64encode(token) or b"=") + b" %d\n" % rank for token, rank in rows]
     write_atomically(tiktoken_bpe_file, b"".join(lines))
 
 
