@@ -151,14 +151,16 @@ def test_vocabularies_that_cannot_work_are_refused_by_place(model: Json, message
     assert error_of(made_of(model)).startswith(message)
 
 
-def test_two_added_tokens_of_one_id_are_refused() -> None:
+def test_added_tokens_that_cannot_have_ids_are_refused() -> None:
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    tokens = [{"id": 2, "content": content, "special": True, **flags} for content in "ab"]
-    assert error_of(word_level(added_tokens=tokens)).startswith(
-        "added_tokens[1].id: 2 is the id of an added token before"
-    )
-    tokens[0]["id"] = 10**30
-    assert error_of(word_level(added_tokens=tokens)).startswith("added_tokens[0].id: 1000")
+    tokens = [{"id": 2, "content": "x", "special": True, **flags}]
+    for id_ in (10**30, 1 << 32, -1):
+        tokens[0]["id"] = id_
+        assert error_of(word_level(added_tokens=tokens)) == (
+            f"added_tokens[0].id: {id_} is not an id; it must be from 0 to {(1 << 32) - 1}"
+        )
+    tokens = [{"id": 2, "content": "x", "special": True, **flags}, {"id": 2, "content": "x", "special": False, **flags}]
+    assert error_of(word_level(added_tokens=tokens)).startswith("added_tokens[1].content: 'x' is given twice, once")
 
 
 @pytest.mark.parametrize("rest", ["Isolated", "Removed"])

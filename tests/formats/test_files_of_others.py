@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 from pathlib import Path
 
 import pytest
 
 import tokkit
-from tokkit.errors import OptionError
+import tokkit.compat.tokenizers
+from conftest import LONG
+from tokkit.errors import FormatError, OptionError
+from tokkit.formats import tokenizer_json
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -83,3 +87,67 @@ def test_a_pattern_that_leaves_text_unmatched_says_so_once(caplog: pytest.LogCap
         tok.encode("a, b")
     assert caplog.text.count("gets no ids") == 1
     assert "'!" in caplog.text
+
+
+@pytest.mark.parametrize("vocab", [{"[UNK]": 100, "[CLS]": 101, "a": 5}, {"a": 0, "<s>": 1, "b": 2}])
+def test_an_added_token_that_the_model_lacks_gets_the_next_free_id_with_a_warning(
+    vocab: dict[str, int], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(word_level(vocab, [("[SEP]", 102), ("<pad>", 1), ("[CLS]", 101)]))
+    theirs = tokenizers.Tokenizer.from_file(str(path))
+    with caplog.at_level(logging.WARNING, "tokkit"):
+        ours = tokkit.load(path)
+    assert "added_tokens[0].id: 102 is ignored; '[SEP]' is not in the vocabulary and gets the next free id, 3" in (
+        caplog.text
+    )
+    assert {text: theirs.token_to_id(text) for text in ours.special_tokens} == dict(ours.special_tokens)
+    text = "a [SEP]<pad> [CLS] a"
+    assert ours.encode(text, special="all") == theirs.encode(text).ids
+    ours.save(tmp_path / "again.json")
+    assert tokenizers.Tokenizer.from_file(str(tmp_path / "again.json")).encode(text).ids == theirs.encode(text).ids
+    assert tokkit.load(tmp_path / "again.json").fingerprint() == ours.fingerprint()
+
+
+def test_ids_of_added_tokens_in_random_files_are_those_of_tokenizers(caplog: pytest.LogCaptureFixture) -> None:
+    """Vocabularies with gaps, added tokens with wrong ids, ids of other tokens, and tokens that are given again."""
+    rng = random.Random(2307)
+    names = [f"t{i}" for i in range(10)]
+    n_refused = 0
+    for _ in range(1000 if LONG else 200):
+        n = rng.randint(1, 6)
+        vocab = dict(zip(["a", *rng.sample(names, n)], rng.sample(range(rng.choice([8, 20, 200])), n + 1), strict=True))
+        ids = [*vocab.values(), *range(0, 300, 7)]
+        file = word_level(vocab, [(rng.choice([*names, "x", "y"]), rng.choice(ids)) for _ in range(rng.randint(1, 6))])
+        theirs = tokenizers.Tokenizer.from_str(file.decode())
+        expected = theirs.get_vocab(with_added_tokens=True)
+        if len(set(expected.values())) < len(expected):
+            n_refused += 1
+            with pytest.raises(FormatError, match="has this id: add"):
+                tokenizer_json.read(file)
+            continue
+        ours = tokkit.Tokenizer(tokenizer_json.read(file))
+        assert {token.decode(): id_ for token, id_ in ours.vocab.items()} == expected
+        text = " ".join([*names, "x", "y", "a"])
+        assert ours.encode(text, special="all") == theirs.encode(text).ids
+        live = tokkit.compat.tokenizers.Tokenizer.from_str(file.decode())
+        assert live.get_vocab() == expected
+        assert live.encode(text).ids == theirs.encode(text).ids
+    assert 10 < n_refused < 150
+    assert caplog.text
+
+
+def test_tokens_that_are_added_call_by_call_keep_their_ids() -> None:
+    """tokenizers numbers the tokens of a later call after the highest id of added ones, those of a file do not."""
+    file = word_level({"a": 15, "b": 14, "c": 2}, [("x", 3)]).decode()
+    theirs, ours = tokenizers.Tokenizer.from_str(file), tokkit.compat.tokenizers.Tokenizer.from_str(file)
+    for made in (theirs, ours):
+        made.add_tokens(["a", "y"])
+        made.add_tokens(["z"])
+    text = "a z y x"
+    assert theirs.encode(text).ids == ours.encode(text).ids == [15, 16, 4, 3]
+    assert tokkit.from_tokenizers(theirs).encode(text, special="all") == [15, 16, 4, 3]
+    again = tokenizers.Tokenizer.from_str(theirs.to_str())
+    assert again.encode(text).ids == tokkit.Tokenizer(tokenizer_json.read(theirs.to_str().encode())).encode(
+        text, special="all"
+    )

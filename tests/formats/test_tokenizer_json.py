@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,14 +85,20 @@ def test_other_spellings_of_the_same_are_read(form: str, parsed: dict[str, Any],
 
 
 def test_added_tokens_that_the_vocabulary_lacks_take_the_next_ids(
-    parsed: dict[str, Any], make: Make, same: Same
+    parsed: dict[str, Any], make: Make, same: Same, caplog: pytest.LogCaptureFixture
 ) -> None:
     for token in parsed["added_tokens"]:
         del parsed["model"]["vocab"][token["content"]]
     assert same(read(parsed), make())
+    assert not caplog.records
     parsed["added_tokens"][1]["id"] = 300
-    with pytest.raises(FormatError, match=r"added_tokens\[1\].id: 300 is not the id that tokenizers gives .*, 264"):
-        read(parsed)
+    with caplog.at_level(logging.WARNING, "tokkit"):
+        assert same(read(parsed), make())
+    (record,) = caplog.records
+    text = parsed["added_tokens"][1]["content"]
+    assert record.message == (
+        f"added_tokens[1].id: 300 is ignored; {text!r} is not in the vocabulary and gets the next free id, 264"
+    )
 
 
 def ids_match(definition: Definition, path: Path, encode: Callable[[str], list[int]], texts: list[str]) -> None:

@@ -130,12 +130,10 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
         is_table = isinstance(value, dict) and "model" not in value
         if name in VOCABS or (is_table and value and all(type(id_) is int for id_ in value.values())):
             return _read_pair(path, _beside(path, MERGES), pattern, special)
-        kind, from_json = "tokenizer.json", tokenizer_json.from_json
-        if tekken.is_tekken(value):
-            kind, from_json = "tekken.json", tekken.from_json
+        of_tekken = tekken.is_tekken(value)
         if pattern is not None:
-            raise OptionError(f"pattern= was given, but a {kind} has its own")
-        definition = from_json(value)
+            raise OptionError(f"pattern= was given, but a {'tekken' if of_tekken else 'tokenizer'}.json has its own")
+        definition = tekken.from_json(value) if of_tekken else tokenizer_json.from_json(value)
         return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
     if _BPE_LINE.match(data[:65536]):
         return _read_pair(_beside(path, VOCABS), path, pattern, special)

@@ -29,6 +29,8 @@ from tokkit.vocab import MAX_ID, Vocab
 logger = logging.getLogger("tokkit")
 
 NULL = type(None)
+LARGEST = (1 << 32) - 1
+"""The largest id that tokenizers reads."""
 TYPES = ("BPE", "Unigram", "WordPiece", "WordLevel", "ClassicBPE")
 """The last one, BPE with a separate end-of-word symbol, is not in tokenizers; files of tokkit 0.x have it."""
 
@@ -165,8 +167,14 @@ _READERS = {"BPE": _bpe, "ClassicBPE": _classic, "Unigram": _unigram, "WordPiece
 # ---- added tokens
 
 
-def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
-    """Return the added tokens; FormatError if tokenizers would give one an id that differs from the file's."""
+def read_added(added: list[Any], vocab: Table, *, keep_ids: bool = False) -> tuple[AddedToken, ...]:
+    """Return the added tokens with the ids of tokenizers, which ignores those in the file.
+
+    A token of the model keeps its id; the first other one gets the number of tokens in the model as its id, and so on.
+    A warning names each id that is ignored, and a token that is given again. FormatError if tokenizers would give two
+    tokens one id, which happens if the ids of the model have gaps. With `keep_ids`, for the state of a tokenizer to
+    which tokens were added call by call, tokens that the model does not have keep the ids given.
+    """
     made: dict[str, AddedToken] = {}
     ids: set[int] = set()
     next_id = len(vocab)
@@ -178,23 +186,48 @@ def read_added(added: list[Any], vocab: Table) -> tuple[AddedToken, ...]:
         token.finish()
         if not text or not is_text(text):
             raise FormatError(f"{token.at('content')}: {text!a} is not text that a token can have")
+        if not 0 <= id_ <= LARGEST:
+            raise FormatError(f"{token.at('id')}: {id_} is not an id; it must be from 0 to {LARGEST}")
         if text in made:
-            raise FormatError(f"{token.at('content')}: {text!r} is given twice")
-        # tokenizers ignores the id in the file: it uses the vocabulary's, or the next free one.
-        expected = vocab.get(text, next_id)
-        if id_ != expected and vocab.find(text) >= 0:
-            logger.warning(
-                "%s: %d is ignored; %r keeps its id in the vocabulary, %d", token.at("id"), id_, text, expected
-            )
-            id_ = expected
-        if id_ in ids:
-            raise FormatError(f"{token.at('id')}: {id_} is the id of an added token before it")
-        if id_ != expected or not 0 <= id_ <= MAX_ID:
-            raise FormatError(f"{token.at('id')}: {id_} is not the id that tokenizers gives this token, {expected}")
-        ids.add(id_)
-        next_id = max(next_id, id_ + 1)
-        made[text] = AddedToken(text, id_, **flags)
+            _check_again(made[text], flags, token)
+            continue
+        is_new = vocab.find(text) < 0
+        given = vocab.get(text, id_ if keep_ids else next_id)
+        if is_new:
+            _check_free(given, text, vocab, token)
+            next_id += 1
+        if given in ids:
+            raise FormatError(f"{token.at('id')}: {given} is the id of an added token before it")
+        ids.add(given)
+        if id_ != given:
+            why = "is not in the vocabulary and gets the next free id" if is_new else "keeps its id in the vocabulary"
+            logger.warning("%s: %d is ignored; %r %s, %d", token.at("id"), id_, text, why, given)
+        made[text] = AddedToken(text, given, **flags)
     return tuple(made.values())
+
+
+def _check_again(first: AddedToken, flags: dict[str, bool], again: Section) -> None:
+    """Warn of a token that is given again; FormatError if its options differ."""
+    for name, value in flags.items():
+        if getattr(first, name) != value:
+            raise FormatError(
+                f"{again.at('content')}: {first.content!r} is given twice, once with {name} "
+                f"{strict_json.brief(not value)} and once with {strict_json.brief(value)}"
+            )
+    logger.warning("%s: %r is given twice; the second one is ignored", again.at("content"), first.content)
+
+
+def _check_free(id_: int, text: str, vocab: Table, token: Section) -> None:
+    """Raise FormatError if the next free id is above the limit, or belongs to a token of the model."""
+    if id_ > MAX_ID:
+        raise FormatError(f"{token.at('id')}: {text!r} would get the id {id_}; ids run up to {MAX_ID}")
+    if len(taken := np.flatnonzero(vocab.ids == id_)):
+        start, end = vocab.offsets[taken[0] : taken[0] + 2]
+        owner = vocab.blob[start:end].decode("utf-8", "surrogatepass")
+        raise FormatError(
+            f"{token.at('id')}: tokenizers would give {text!r} the id {id_}, the number of tokens before it, but "
+            f"{owner!r} has this id: add {text!r} to model.vocab with an id of its own"
+        )
 
 
 def write_added(definition: Definition, vocab: dict[str, int] | list[Any]) -> list[dict[str, Any]]:
@@ -213,7 +246,7 @@ def write_added(definition: Definition, vocab: dict[str, int] | list[Any]) -> li
                 f"the added token {token.content!r} has the id {token.id}, but tokenizers would give it {expected}: "
                 "a tokenizer.json cannot set the id of a token that the model does not have"
             )
-        next_id = max(next_id, token.id + 1)
+        next_id += token.content not in own
     return [{name: getattr(token, name) for name in names} for token in in_turn]
 
 

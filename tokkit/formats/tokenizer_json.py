@@ -18,25 +18,29 @@ from tokkit.sentencepiece_model import SentencePieceModel
 NULL = type(None)
 
 
-def read(data: bytes) -> Definition:
-    """Return the parsed JSON of a tokenizer.json; FormatError names the path of an invalid or unknown value."""
-    return read_packed(data) or from_json(strict_json.loads(data))
+def read(data: bytes, *, keep_ids: bool = False) -> Definition:
+    """Return the parsed JSON of a tokenizer.json; FormatError names the path of an invalid or unknown value.
+
+    `keep_ids` is for the JSON of a tokenizer object, whose added tokens have the ids given; the reader of tokenizers,
+    and so this function, gives tokens in a file the next free ids.
+    """
+    return read_packed(data, keep_ids=keep_ids) or from_json(strict_json.loads(data), keep_ids=keep_ids)
 
 
-def read_packed(data: bytes) -> Definition | None:
+def read_packed(data: bytes, *, keep_ids: bool = False) -> Definition | None:
     """Return the definition in a tokenizer.json, with its large tables read in C; for the usual files only.
 
     None for a file that is invalid or unusual in any way; `from_json` reads these too, or says what is wrong and where.
     """
     try:
         value = tables.loads(data)
-        return None if value is None else from_json(value)
+        return None if value is None else from_json(value, keep_ids=keep_ids)
     except TokkitError:
         return None
 
 
-def from_json(value: object) -> Definition:
-    """Return the definition from the parsed JSON of a tokenizer.json."""
+def from_json(value: object, *, keep_ids: bool = False) -> Definition:
+    """Return the definition from the parsed JSON of a tokenizer.json; `keep_ids` is that of `read`."""
     file = Section(value, "")
     file.expect("version", "1.0")
     around = read_lengths(file)
@@ -50,7 +54,7 @@ def from_json(value: object) -> Definition:
     file.finish()
     type_ = model_json.type_of(model)
     vocab = model_json.read_vocab(model, type_)
-    added = model_json.read_added(listed, vocab)
+    added = model_json.read_added(listed, vocab, keep_ids=keep_ids)
     added_ids = frozenset(token.id for token in added if vocab.find(token.content) < 0)
     split = byte_level_json.split_of(stages["pre_tokenizer"], stages["decoder"]) if type_ == "BPE" else None
     if split is not None and not byte_level_json.has_options(model):

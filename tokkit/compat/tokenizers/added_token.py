@@ -119,12 +119,11 @@ class AddedTokens:
             n += 1
         return n
 
-    def read(self, listed: list[dict[str, Any]]) -> None:
-        """Set the tokens and ids of a file; they are checked at first use."""
+    def read(self, listed: list[dict[str, Any]], model: Any) -> None:
+        """Add the tokens of a file, whose ids are ignored, as in tokenizers."""
         for given in listed:
-            fields = {name: value for name, value in given.items() if name != "id"}
-            self.ids[given["content"]] = given["id"]
-            self.tokens[given["id"]] = AddedToken(**fields)
+            values.token_id("id", given["id"])
+        self.add([AddedToken(**{name: given[name] for name in given if name != "id"}) for given in listed], model)
 
     def json(self) -> list[dict[str, Any]]:
         """Return the tokens as in a tokenizer.json, sorted by id."""

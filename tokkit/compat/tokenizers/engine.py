@@ -72,7 +72,7 @@ def definition_of(model: State, stages: dict[str, State | None], added: list[Sta
     """Return the definition of a tokenizer.json with these parts; components in Python are inserted afterwards."""
     custom = {key: state for key, state in stages.items() if state is not None and is_custom(state)}
     file = {"version": "1.0", "added_tokens": added, **stages, **dict.fromkeys(custom), "model": model}
-    made = tokenizer_json.from_json(file)
+    made = tokenizer_json.from_json(file, keep_ids=True)
     if custom:
         made = replace(made, **{STAGES[key]: run(key, state) for key, state in custom.items()})
     return made

@@ -28,4 +28,4 @@ def from_tokenizers(tokenizer: Any) -> Tokenizer:
     except Exception as error:
         raise FormatError(f"the tokenizer cannot be written as a tokenizer.json: {error}") from None
     value = tables.loads(data)
-    return Tokenizer(tokenizer_json.from_json(strict_json.loads(data) if value is None else value))
+    return Tokenizer(tokenizer_json.from_json(strict_json.loads(data) if value is None else value, keep_ids=True))

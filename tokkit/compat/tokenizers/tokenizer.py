@@ -387,7 +387,7 @@ def _read(data: bytes) -> Tokenizer:
     stages = {key: base._of(value[key]) for key, base in STAGES.items() if value.get(key) is not None}
     made = Tokenizer(Model._of(model))
     made._stages.update(stages)
-    made._added.read(value.get("added_tokens") or [])
+    made._added.read(value.get("added_tokens") or [], made._model)
     made._lengths = lengths.Lengths(**tokenizer_json.read_lengths(strict_json.Section(value, "")))
     for key in (*STAGES, "truncation", "padding", "added_tokens", "model", "version"):
         value.pop(key, None)

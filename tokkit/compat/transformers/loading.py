@@ -79,7 +79,7 @@ def definition_of(given: Any) -> Definition:
             f"the tokenizer is a {type(given).__name__}; it must have a backend of the tokenizers library (is_fast); "
             "slow tokenizers exist only as Python code, or as a .model file, which tokkit.load reads"
         )
-    return tokenizer_json.read(backend.to_str().encode())
+    return tokenizer_json.read(backend.to_str().encode(), keep_ids=True)
 
 
 def without_lengths(definition: Definition) -> Definition:
