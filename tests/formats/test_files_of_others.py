@@ -151,3 +151,36 @@ def test_tokens_that_are_added_call_by_call_keep_their_ids() -> None:
     assert again.encode(text).ids == tokkit.Tokenizer(tokenizer_json.read(theirs.to_str().encode())).encode(
         text, special="all"
     )
+
+
+def test_flags_of_a_byte_level_are_ignored_in_a_template(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Cohere's files have them from the processor that the template replaced."""
+    template = {
+        **{"add_prefix_space": True, "trim_offsets": False, "use_regex": True},
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}},
+    }
+    file = json.loads(word_level({"a": 0, "<s>": 1}, [("<s>", 1)]))
+    path = tmp_path / "tokenizer.json"
+    for post in (template, {"type": "Sequence", "processors": [template]}):
+        path.write_text(json.dumps({**file, "post_processor": post}))
+        with caplog.at_level(logging.INFO, "tokkit"):
+            ours = tokkit.load(path)
+        assert "trim_offsets: False is ignored; a TemplateProcessing has no such key" in caplog.text
+        assert ours("a").ids == tokenizers.Tokenizer.from_file(str(path)).encode("a").ids == [1, 0]
+        ours.save(tmp_path / "saved.json")
+        assert "trim_offsets" not in (tmp_path / "saved.json").read_text()
+    for key, value, reason in (
+        ("trim_offset", False, "post_processor.trim_offset: unknown key"),
+        ("use_regex", "no", "post_processor.use_regex: a boolean is needed"),
+    ):
+        path.write_text(json.dumps({**file, "post_processor": {**template, key: value}}))
+        with pytest.raises(FormatError, match=reason):
+            tokkit.load(path)
+    # tokenizers makes a RobertaProcessing of this one.
+    bert = {"type": "BertProcessing", "sep": ["a", 0], "cls": ["a", 0], "trim_offsets": True, "add_prefix_space": True}
+    path.write_text(json.dumps({**file, "post_processor": bert}))
+    with pytest.raises(FormatError, match="trim_offsets: unknown key"):
+        tokkit.load(path)

@@ -6,6 +6,7 @@ Unknown keys and values are refused with their path in the file, so that nothing
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from tokkit.definition import is_text
 from tokkit.errors import FormatError, PatternError, TokkitError
 from tokkit.formats import oniguruma, strict_json
 from tokkit.formats.strict_json import Section
+
+logger = logging.getLogger("tokkit")
 
 NULL = type(None)
 MAX_NESTED = 100
@@ -195,8 +198,13 @@ def _read_metaspace(section: Section) -> dict[str, Any]:
 
 
 def _read_template(section: Section) -> dict[str, Any]:
+    """Ignore the flags of a ByteLevel that the template replaced (Cohere's files), as tokenizers does."""
     from tokkit.postprocessors.template import Piece, SpecialToken
 
+    for name in BYTE_LEVEL_FLAGS:
+        if name in section:
+            value = section.take(name, bool)
+            logger.info("%s: %s is ignored; a TemplateProcessing has no such key", section.at(name), value)
     given: dict[str, Any] = {}
     for name in ("single", "pair"):
         pieces = []
