@@ -341,7 +341,7 @@ class Tokenizer:
         return [self.decode(ids, errors=errors) for ids in sequences_of(batch)]
 
     def decode_stream(self, *, errors: str = "replace") -> Stream:
-        """Return a stream that decodes one id at a time: `step(id) -> str`, `flush() -> str`."""
+        """Return a stream that decodes one id at a time: `step(id) -> str`, `flush() -> str` (see `ChainStream`)."""
         return self._decoding.stream(errors)
 
     def token_bytes(self, id_: int) -> bytes:

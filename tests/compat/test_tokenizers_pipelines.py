@@ -252,18 +252,6 @@ def test_encodings_are_the_same_while_other_threads_change_components() -> None:
     assert made.encode("LOW lower").ids == wanted
 
 
-def test_streams_return_a_text_when_it_is_complete() -> None:
-    for package in (face, theirs):
-        vocab = [("<unk>", 0.0), ("<0x20>", -0.1), ("<0xC3>", -0.2), ("<0xA9>", -0.3)]
-        made = package.Tokenizer(package.models.Unigram(vocab, 0, byte_fallback=True))
-        made.decoder = package.decoders.ByteFallback()
-        stream = package.decoders.DecodeStream(skip_special_tokens=False)
-        assert [stream.step(made, id_) for id_ in (1, 2, 3)] == [" ", None, "é"]
-        stream = package.decoders.DecodeStream([1])
-        other = copy.copy(stream)
-        assert stream.step(made, [2, 3]) == other.step(made, [2, 3]) == "é"
-
-
 # ---- components in Python
 
 

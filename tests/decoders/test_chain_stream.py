@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from conftest import LONG
 from decoders.decoders import CHAINS, COMPONENTS, TOKENS
+from reference.decode_stream import text_of_stream
 from tokkit.decoders.base import Decoder
 from tokkit.decoders.bpe import BPE
 from tokkit.decoders.byte_fallback import ByteFallback
@@ -35,7 +36,7 @@ def stream(decoder: Decoder, tokens: list[str]) -> list[str]:
 @settings(max_examples=500 if LONG else 15)
 @given(tokens=TOKENS)
 def test_a_stream_gives_the_text_of_decode(decoder: Decoder, tokens: list[str]) -> None:
-    assert "".join(stream(decoder, tokens)) == decoder.decode(tokens)
+    assert "".join(stream(decoder, tokens)) == text_of_stream(decoder, tokens)
 
 
 @settings(max_examples=1000 if LONG else 200)
@@ -53,14 +54,26 @@ def test_a_stream_of_any_chain_gives_the_text_of_decode(
     decoder = Sequence([*before, fuse, *behind])
     steps = ChainStream(decoder, tokens.__getitem__)
     for _ in range(2):  # a stream begins anew behind its flush
-        assert "".join([*map(steps.step, range(len(tokens))), steps.flush()]) == decoder.decode(tokens)
+        assert "".join([*map(steps.step, range(len(tokens))), steps.flush()]) == text_of_stream(decoder, tokens)
 
 
 @pytest.mark.parametrize(
     ("decoder", "tokens", "texts"),
     [
-        (METASPACE, ["▁a", "▁", "<0xE6>", "<0x9D>", "<0xB1>", "▁b"], ["a", " ", "", "", "", "東 b", ""]),
+        (METASPACE, ["▁a", "▁", "<0xE6>", "<0x9D>", "<0xB1>", "▁b"], ["a", " ", "", "", "東", " b", ""]),
         (METASPACE, ["▁", "▁", "x", "<0xE6>"], ["", " ", "x", "", "\ufffd"]),
+        (METASPACE, ["<0xC3>", "<0xA9>", "<0xE6>", "<0x41>", "a"], ["", "é", "", "\ufffd\ufffd", "a", ""]),
+        (METASPACE, ["<0xE6>", "<0xC3>", "<0xA9>", "a"], ["", "\ufffd\ufffd", "\ufffd", "a", ""]),
+        (METASPACE, ["<0xE6>", "<0x9D>", "a", "<0xC3>", "<0xA9>"], ["", "", "\ufffd\ufffda", "", "é", ""]),
+        (METASPACE, ["▁", "<0x20>", "<0x41>"], ["", " ", "A", ""]),
+        (ByteFallback(), ["<0xF0>", "<0x9F>", "<0x98>", "<0x80>"], ["", "", "", "😀", ""]),
+        # A decoder that looks at tokens must see a run as one token, and a pattern the whole text.
+        (Sequence([ByteFallback(), Strip("A", 1, 0)]), ["<0x41>", "<0x41>", "b"], ["", "", "Ab", ""]),
+        (
+            Sequence([ByteFallback(), Fuse(), Replace({"Regex": "A+"}, "-")]),
+            ["<0x41>", "<0xFF>", "b"],
+            ["", "", "", "\ufffd\ufffdb"],
+        ),
         (ByteLevel(), ["ĠÃ", "©", "ð", "Ł", "a"], [" ", "é", "", "", "\ufffda", ""]),
         (BPE(), ["a", "b</w>", "c</w>"], ["a", "", "b ", "c"]),
         (Metaspace(), ["▁a▁", "▁b"], ["a", " b", ""]),
@@ -76,6 +89,15 @@ def test_a_stream_of_any_chain_gives_the_text_of_decode(
 )
 def test_a_step_gives_all_that_is_sure(decoder: Decoder, tokens: list[str], texts: list[str]) -> None:
     assert stream(decoder, tokens) == texts
+
+
+def test_a_stream_keeps_the_characters_before_an_invalid_byte() -> None:
+    """The only texts of streams that are not those of decoding at once, which makes the whole run U+FFFD."""
+    tokens = ["a", "<0xC3>", "<0xA9>", "<0xFF>", "<0x41>", "b"]
+    assert METASPACE.decode(tokens) == "a\ufffd\ufffd\ufffd\ufffdb"
+    assert "".join(stream(METASPACE, tokens)) == "aé\ufffd\ufffdb"
+    held = Sequence([METASPACE, Replace({"Regex": "x"}, "y")])  # which returns nothing before its end
+    assert "".join(stream(held, tokens)) == held.decode(tokens)
 
 
 def test_an_unknown_id_leaves_the_stream_as_it_was() -> None:

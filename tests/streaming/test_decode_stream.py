@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokkit
 from conftest import LONG
+from reference.decode_stream import text_of_ids
 from strategies import documents, texts
 from tokkit.errors import TokkitError
-
-if TYPE_CHECKING:
-    import tokkit
 
 
 def stream(tok: tokkit.Tokenizer, ids: list[int]) -> list[str]:
@@ -109,3 +108,34 @@ def test_streams_of_components_have_no_replacements_either(shared: Path, name: s
         parts = stream(tok, ids)
         assert "".join(parts) == tok.decode(ids)
         assert "\ufffd" not in "".join(parts)
+
+
+@pytest.mark.parametrize("name", ["mistral-v1/tokenizer.json", "mistral-v1/tokenizer.model", "phi-3/tokenizer.json"])
+def test_a_run_of_byte_tokens_is_shown_character_by_character(name: str, shared: Path) -> None:
+    """Nine emoji, each of four byte tokens, after a token for the space before the text."""
+    tok = tokkit.load(shared / "vocabs" / name)
+    text = "🫠🫡🫢🫣🫤🥹🫥🫦🫧"
+    ids = tok.encode(text)
+    steps = stream(tok, ids)
+    assert len(ids) == 37
+    assert [i for i, part in enumerate(steps) if part] == list(range(4, 37, 4))
+    assert "".join(steps) == tok.decode(ids) == text
+
+
+def test_steps_of_byte_tokens_are_those_of_tokenizers(shared: Path) -> None:
+    """Until an invalid byte changes text that was returned: there tokenizers raises an error."""
+    tokenizers = pytest.importorskip("tokenizers")
+    path = shared / "vocabs" / "phi-3" / "tokenizer.json"
+    tok, theirs = tokkit.load(path), tokenizers.Tokenizer.from_file(str(path))
+    rng = random.Random(2311)
+    byte_ids = [tok.vocab[f"<0x{byte:02X}>"] for byte in "é東🦜A".encode()]
+    others = [tok.vocab[token] for token in ("a", "▁the", "▁", "ing")]
+    characters = [[tok.vocab[f"<0x{byte:02X}>"] for byte in text.encode()] for text in "é東🦜A"]
+    for _ in range(500 if LONG else 100):
+        parts = [rng.choice([*characters, *([id_] for id_ in others)]) for _ in range(8)]
+        ids = [id_ for part in parts for id_ in part]
+        rival = tokenizers.decoders.DecodeStream(skip_special_tokens=False)
+        assert stream(tok, ids)[:-1] == [rival.step(theirs, id_) or "" for id_ in ids]
+    for _ in range(500 if LONG else 100):
+        ids = [rng.choice([*byte_ids, *others]) for _ in range(12)]
+        assert "".join(stream(tok, ids)) == text_of_ids(tok, ids)

@@ -142,6 +142,42 @@ class ByteRuns(Stage):
         return out
 
 
+class ByteCharacters(Stage):
+    """Returns each character of a run of byte tokens when its last byte has come.
+
+    A byte that makes the run invalid changes what was not returned: from there on, each byte is U+FFFD.
+    """
+
+    def __init__(self) -> None:
+        self.decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        self.n_held = 0
+        self.valid = True
+
+    def push(self, text: str) -> Iterable[str]:  # noqa: D102
+        byte = byte_of(text)
+        if byte is None:
+            return [*self.finish(), text]
+        self.n_held += 1
+        if self.valid:
+            try:
+                character = self.decoder.decode(bytes([byte]))
+            except UnicodeDecodeError:
+                self.valid = False
+            else:
+                self.n_held = 0 if character else self.n_held
+                return [character] if character else []
+        return self._invalid()
+
+    def finish(self) -> Iterable[str]:  # noqa: D102
+        self.decoder.reset()
+        self.valid = True
+        return self._invalid()
+
+    def _invalid(self) -> list[str]:
+        out, self.n_held = ["\ufffd"] * self.n_held, 0
+        return out
+
+
 class Bytes(Stage):
     """Holds the bytes of an incomplete character back."""
 

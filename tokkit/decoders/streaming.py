@@ -38,14 +38,19 @@ class DecodeStream:
 class ChainStream:
     """Decodes a stream of ids with any decoder. The concatenated results, with `flush()`, equal `decode` of all tokens.
 
-    Text that later tokens can change is held back: an incomplete character, a run of byte tokens up to its end, spaces
-    at an end that is stripped. If that is all text (a regular expression after Fuse), `flush` returns everything.
-    `token_text` returns the token of an id; if it raises, the stream is unchanged.
+    There is one exception. `decode` returns U+FFFD for each byte of a run of byte tokens that is invalid UTF-8; a
+    stream has already returned the characters before the invalid byte, and returns U+FFFD for each byte from there on.
+    (The streams of tokenizers raise an error then.)
+
+    Text that later tokens can change is held back: an incomplete character, spaces at an end that is stripped, and a
+    run of byte tokens up to its end if other decoders than Fuse look at it. If that is all text (a regular expression
+    after Fuse), `flush` returns everything. `token_text` returns the token of an id; if it raises, the stream is
+    unchanged.
 
     >>> from tokkit.decoders.byte_fallback import ByteFallback
     >>> stream = ChainStream(ByteFallback(), ["a", "<0xC3>", "<0xA9>"].__getitem__)
     >>> [stream.step(0), stream.step(1), stream.step(2), stream.step(0), stream.flush()]
-    ['a', '', '', 'éa', '']
+    ['a', '', 'é', 'a', '']
     """
 
     def __init__(self, decoder: Decoder, token_text: Callable[[int], str]) -> None:
@@ -58,6 +63,8 @@ class ChainStream:
         joined = False
         for i, part in enumerate(self._parts):
             stage = stages.of_text(part) if joined else stages.of_tokens(part)
+            if isinstance(stage, stages.ByteRuns) and _take_characters(self._parts[i + 1 :]):
+                stage = stages.ByteCharacters()
             if stage is None:
                 # Later stages hold text back too, and must get a token even if it is empty, because empty tokens count.
                 return [*made, stages.Hold(Sequence(self._parts[i:]), joined=True)]
@@ -80,3 +87,8 @@ class ChainStream:
             texts = [out for text in texts for out in stage.push(text)]
             texts += stage.finish()
         return "".join(texts)
+
+
+def _take_characters(parts: list[Decoder]) -> bool:
+    """Return whether decoders decode each character of a run of byte tokens as they decode the run, and at once."""
+    return not parts or (isinstance(parts[0], Fuse) and all(stages.of_text(part) is not None for part in parts))

@@ -50,7 +50,10 @@ def sequences_of(batch: Iterable[Iterable[int]] | Flat) -> Iterable[Iterable[int
 
 
 class Stream(Protocol):
-    """Decodes a stream of ids: the concatenated results, with that of `flush()`, equal `decode` of all ids."""
+    """Decodes a stream of ids: the concatenated results, with that of `flush()`, equal `decode` of all ids.
+
+    Except that `decode` may change characters before an invalid byte in a run of byte tokens (`ChainStream`).
+    """
 
     def step(self, id_: int) -> str:
         """Take one id and return the text that is now complete."""

@@ -24,7 +24,10 @@ class DecodeStream:
         self._n_known = 0
 
     def step(self, tokenizer: Tokenizer, id: int | Sequence[int]) -> str | None:
-        """Return the text that one or more ids complete; None if the text is not complete yet."""
+        """Return the text that one or more ids complete; None if the text is not complete yet.
+
+        TokkitError if later ids change text that was returned: an invalid byte changes its whole run of byte tokens.
+        """
         more = [values.token_id("id", id)] if hasattr(id, "__index__") else values.listed("id", id, values.token_id)
         if self._ids and not self._known:
             text = self._decoded(tokenizer)
@@ -35,7 +38,11 @@ class DecodeStream:
         if len(text) <= len(self._known) or text.endswith(REPLACEMENT):
             return None
         if not text.startswith(self._known):
-            raise TokkitError(f"the text of the ids, {text!r}, does not begin with {self._known!r}, which was returned")
+            # The words of tokenizers, because programs that start a new stream then look for them.
+            raise TokkitError(
+                f"Invalid prefix encountered while decoding stream. Token ID: {self._ids[-1]}, Expected prefix: "
+                f"'{self._known}', Actual string: '{text}'"
+            )
         new, self._ids = text[len(self._known) :], self._ids[self._n_known :]
         self._known, self._n_known = self._decoded(tokenizer), len(self._ids)
         return new
