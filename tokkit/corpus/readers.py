@@ -94,13 +94,13 @@ class Corpus:
     """Documents of files or of an iterable. Iterating yields blocks; stdin and iterators can be read only once.
 
     `source` is a path, a list or tuple of paths, or texts: an iterable of str or UTF-8 bytes, each of which is a
-    document, of mappings whose `field` is one, or a data frame or Dataset with a column of that name. A path may be a
-    glob, a folder (all files of `paths.TEXTS` in it, at any depth), a URL of these that fsspec reads (extra "data"), or
-    "-", stdin. A .jsonl or .ndjson file has one JSON object a line, whose `field` is a document; .gz, .bz2, .xz and
-    .zst (extra "data") are decompressed. With `tables`, .json files are arrays of texts or records, and .csv, .tsv,
-    .parquet and .arrow files have a column `field` (extra "tables"). In other files, a document is a "line" with its
-    end, a "paragraph" with the blank lines after it, or the whole "file" (the only unit that needs a whole file in
-    memory). A byte-order mark at the start of a file is dropped; line ends stay.
+    document, of lists of them, of mappings whose `field` is one, or a data frame or Dataset with a column of that name.
+    A path may be a glob, a folder (all files of `paths.TEXTS` in it, at any depth), a URL of these that fsspec reads
+    (extra "data"), or "-", stdin. A .jsonl or .ndjson file has one JSON object a line, whose `field` is a document;
+    .gz, .bz2, .xz and .zst (extra "data") are decompressed. With `tables`, .json files are arrays of texts or records,
+    and .csv, .tsv, .parquet and .arrow files have a column `field` (extra "tables"). In other files, a document
+    is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file" (the only unit that needs
+    a whole file in memory). A byte-order mark at the start of a file is dropped; line ends stay.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Block]:
         if self._paths is None:
-            texts = iter(self._texts)
+            texts = _flat(self._texts)
             first = list(itertools.islice(texts, LOOKED_AT))
             records.check_not_paths(first)
             return self._items(enumerate(itertools.chain(first, texts), 1), "the text", " number")
@@ -208,6 +208,15 @@ class Corpus:
         except UnicodeDecodeError as error:
             raise CorpusError(f"{name}: byte {error.start} is not UTF-8") from None
         raise TypeError(f"{name} is {type(text).__name__}; it must be str")
+
+
+def _flat(texts: Iterable[object]) -> Iterator[object]:
+    """Yield texts; those of a list or tuple one by one."""
+    for text in texts:
+        if isinstance(text, (list, tuple)):
+            yield from text
+        else:
+            yield text
 
 
 def documents(

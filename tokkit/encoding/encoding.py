@@ -12,7 +12,7 @@ from tokkit import pickled
 from tokkit._core.align import ints, numbers, pairs
 from tokkit._core.text import to_utf8
 from tokkit.encoding.alignment import Aligned, Ranges, character_spans, index_of
-from tokkit.encoding.columns import DTYPES, LISTS, as_text, concatenate, empty, filled, read_only, tokens_of
+from tokkit.encoding.columns import DTYPES, LISTS, as_text, concatenate, empty, filled, read_only, surfaced, tokens_of
 from tokkit.encoding.length_rules import check_padded, checked_direction
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
@@ -25,12 +25,12 @@ Maker = Callable[[str], Any]
 class Encoding(Aligned):
     """The tokens of one text or a pair of texts, aligned with them. Immutable.
 
-    Each column has one entry per token: `ids`; `tokens`, as in tokenizer.json (byte-level BPE in symbols, "Ġthe"), and
-    `token_bytes`, as in the vocabulary; `offsets`, (start, end) in characters of the original text, and `byte_offsets`
-    in bytes of its UTF-8; `type_ids`; `word_ids`, the number of the pretoken; `sequence_ids`, 0 for the text and 1 for
-    its pair; `attention_mask`, 0 for padding; `special_tokens_mask`, 1 for tokens that were added. A token without a
-    word or sequence has None there. Tokens that share a character all have its span. `overflowing` are the parts that
-    truncation cut off.
+    Each column has one entry per token: `ids`; `tokens`, as in tokenizer.json (byte-level BPE in symbols, "Ġthe"; for
+    an unknown piece its text), and `token_bytes`, as in the vocabulary; `offsets`, (start, end) in characters of the
+    original text, and `byte_offsets` in bytes of its UTF-8; `type_ids`; `word_ids`, the number of the pretoken;
+    `sequence_ids`, 0 for the text and 1 for its pair; `attention_mask`, 0 for padding; `special_tokens_mask`, 1 for
+    tokens that were added. A token without a word or sequence has None there. Tokens that share a character all have
+    its span. `overflowing` are the parts that truncation cut off.
 
     Columns are computed at first use, as arrays (see `as_arrays`), from which the lists are made.
 
@@ -53,15 +53,15 @@ class Encoding(Aligned):
         utf8: bytes | None = None,
         surfaces: Callable[[], list[bytes] | None] | None = None,
         spell: Callable[[list[bytes], list[int]], list[str]] | None = None,
+        varying: frozenset[int] = frozenset(),
     ) -> None:
         """Make an encoding from a model's output for one text.
 
-        The arrays are not copied: do not change them afterwards.
-
-        `ids` has shape (n,); `spans` (n, 2), in bytes of the text's UTF-8; `words` (n,), with -1 for a token without a
-        word (None: no token has one), or a function that computes them. `text` is the original, str or UTF-8; `utf8`
-        its `to_utf8`, if it is known. `surfaces` computes the text of each token as the model saw it (None: the
-        original text). `spell` computes `tokens` from their bytes and ids (None: UTF-8).
+        The arrays are not copied: do not change them afterwards. `ids` has shape (n,); `spans` (n, 2), in bytes of the
+        text's UTF-8; `words` (n,), with -1 for a token without a word (None: no token has one), or a function that
+        computes them. `text` is the original, str or UTF-8; `utf8` its `to_utf8`, if it is known. `surfaces` computes
+        the text of each token as the model saw it (None: the original text). `spell` computes `tokens` from bytes and
+        ids (None: UTF-8); those of `varying` are surfaces.
         """
         n = len(ids)
         words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
@@ -74,7 +74,8 @@ class Encoding(Aligned):
                 return tokens_of(vocab, ids)
             if name == "tokens":
                 in_bytes = self.column("token_bytes")
-                return spell(in_bytes, ids.tolist()) if spell is not None else as_text(in_bytes)
+                named = as_text(in_bytes) if spell is None else spell(in_bytes, ids.tolist())
+                return surfaced(named, ids, varying, lambda: self.column("surfaces")) if varying else named
             if name == "surfaces":
                 made, read = surfaces() if surfaces is not None else None, utf8 or to_utf8(text)
                 return made if made is not None else [read[start:end] for start, end in spans.tolist()]

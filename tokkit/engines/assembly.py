@@ -44,17 +44,23 @@ class Assembler:
     @functools.cached_property
     def spaces(self) -> Spaces:
         """The number of spaces at the ends of each token of the vocabulary, to trim offsets."""
-        vocab, added, normalizer = self._definition.vocab, self._definition.added_tokens, self._definition.normalizer
+        vocab, added = self._definition.vocab, self._definition.added_tokens
         by_bytes = isinstance(self._definition.model, BPE)
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
-        # For some ids the text itself must be examined: added tokens that include white space or are found in
-        # normalized text, and the unknown token of Unigram.
-        varying = {token.id for token in added if token.lstrip or token.rstrip}
-        if normalizer is not None:
-            varying |= {token.id for token in added if token.normalized}
-        if (unknown := getattr(self._definition.model, "unk_id", None)) is not None:
-            varying.add(unknown)
-        return made.with_varying(varying) if varying else made
+        return made.with_varying(self._varying) if self._varying else made
+
+    @functools.cached_property
+    def _varying(self) -> frozenset[int]:
+        """The ids whose tokens are the text itself.
+
+        These are added tokens that include white space or are found in normalized text, and the unknown token of
+        Unigram.
+        """
+        normalizes = self._definition.normalizer is not None
+        added = self._definition.added_tokens
+        ids = {token.id for token in added if token.lstrip or token.rstrip or (token.normalized and normalizes)}
+        unknown: int | None = getattr(self._definition.model, "unk_id", None)
+        return frozenset(ids if unknown is None else {*ids, unknown})
 
     def truncation(self, given: Truncation | int | Own | None) -> Truncation | None:
         """Return a Truncation: the given one, one for a number of tokens, or the definition's own."""
@@ -93,7 +99,7 @@ class Assembler:
         surfaces = functools.partial(self.engine.surfaces, text, special, ids, words)
         if number is not None:
             words = np.full(len(ids), number, dtype=np.int32)
-        return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces, self._spell)
+        return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces, self._spell, self._varying)
 
     def processed(
         self, first: Encoding, second: Encoding | None, add_special: bool, truncation: Truncation | None

@@ -143,6 +143,7 @@ class SentencePieceEngine(Engine):
             raise OptionError(f"this engine is for SentencePiece models, not for {described(definition.model)}")
         if unusual := [token.content for token in definition.added_tokens if not token.plain]:
             raise OptionError(f"{unusual[0]!r}: a SentencePiece model supports only added tokens without options")
+        self._model = definition.model
         self.core = encoder_of(definition.model, definition.added_vocab.items())
         """The encoder for text without a search for added tokens."""
         super().__init__(definition)
@@ -159,8 +160,26 @@ class SentencePieceEngine(Engine):
             at = one[1]
         return found
 
-    def surfaces(self, text: Text, special: Special, ids: object, words: object) -> None:
-        """Return None: the surface of each token is the text that it covers."""
+    def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: object) -> list[bytes] | None:
+        """Return the surface of each token; that of an unknown piece is normalized.
+
+        None, for the text that each token covers, where no piece is unknown.
+        """
+        if self._model.unk_id not in ids:
+            return None
+        utf8, at, found, made = to_utf8(text), 0, list[int](), list[bytes]()
+        finder = self._way(special)[1]
+        guard = None if finder is None else finder.guard
+        while at < len(utf8):
+            start, end, id_ = (guard and guard.find(utf8, at)) or (len(utf8), len(utf8), None)
+            normalized, part, spans, _ = self.segments(utf8[at:start])
+            found += part.tolist()
+            made += [normalized[a:b] for a, b in spans.tolist()]
+            if id_ is not None:
+                found.append(id_)
+                made.append(utf8[start:end])
+            at = end
+        return made if found == ids.tolist() else None
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield the text as the model sees it; there are no other stages, and `aligned` gives the alignment."""

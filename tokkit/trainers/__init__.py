@@ -76,10 +76,11 @@ def train(
 ) -> Tokenizer | list[Tokenizer]:
     """Train a tokenizer. The same text gives the same tokenizer, for any order of files and number of threads.
 
-    `source` is a path or a list of paths (files, folders, globs), an iterator of texts, each of which is a document,
-    rows of mappings, a data frame or Dataset (see `tokkit.corpus.readers.Corpus`), a mapping word → count (words as
-    after the model's normalizer and pretokenizer), `CountFiles`, files of counts, or a `Mixture` of sources with
-    weights. In files, documents are lines with their ends, or `unit`; `field` is the field or column of records.
+    `source` is a path or a list of paths (files, folders, globs), an iterator of texts, each of which is a document, or
+    of lists of texts, rows of mappings, a data frame or Dataset (see `tokkit.corpus.readers.Corpus`), a mapping word →
+    count (words as after the model's normalizer and pretokenizer), `CountFiles`, files of counts, or a `Mixture` of
+    sources with weights. In files, documents are lines with their ends, or `unit`; `field` is the field or column of
+    records.
 
     `vocab_size` includes the special tokens and the alphabet; with a list of sizes, the model is trained once, and a
     tokenizer of each size is returned. If the corpus is too small, there are fewer tokens, and models that merge log a

@@ -4,9 +4,10 @@ from libc.stdlib cimport calloc, free
 
 
 cdef class Spelling:
-    """How words become symbols: (character, id at the start of a word, id elsewhere, or None) for each kept character.
+    """How words become symbols: (character, id at the start of a word, id elsewhere) for each kept character.
 
-    The tokens of the second ids must begin with `prefix`, and those of the first must be the character alone.
+    An id is None where the character never occurs. The tokens of the second ids must begin with `prefix`, and those of
+    the first must be the character alone.
     """
 
     def __cinit__(self, list characters not None, bytes prefix not None):

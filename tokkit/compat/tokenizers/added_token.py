@@ -100,11 +100,12 @@ class AddedTokens:
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
         self.tokens: dict[int, AddedToken] = {}
+        self._after = 0
+        """The highest id plus one."""
 
     def add(self, tokens: list[AddedToken], model: Any) -> int:
         """Add tokens, and return the number of those that are not empty and were not there before."""
-        n, size = 0, model._size
-        free = max([size, *(id_ + 1 for id_ in self.ids.values())])
+        n, free = 0, max(model._size, self._after)
         for token in tokens:
             if not token.content or self.tokens.get(self.ids.get(token.content, -1)) == token:
                 continue
@@ -114,10 +115,14 @@ class AddedTokens:
                 id_ = model.token_to_id(token.content)
             if id_ is None:
                 id_, free = free, free + 1
-            self.ids[token.content] = id_
-            self.tokens[id_] = copied
+            self._put(copied, id_)
             n += 1
         return n
+
+    def _put(self, token: AddedToken, id_: int) -> None:
+        self.ids[token.content] = id_
+        self.tokens[id_] = token
+        self._after = max(self._after, id_ + 1)
 
     def read(self, listed: list[dict[str, Any]], model: Any) -> None:
         """Add the tokens of a file, whose ids are ignored, as in tokenizers."""
@@ -130,16 +135,27 @@ class AddedTokens:
         return [{"id": id_, **self.tokens[id_].fields()} for id_ in sorted(self.tokens)]
 
 
+def _of(token: Any, special: bool) -> AddedToken | None:
+    """Return a str or an AddedToken, also that of the package tokenizers, as one of ours; None for other objects."""
+    made = AddedToken(token) if isinstance(token, str) else token
+    theirs = type(made).__name__ == "AddedToken" and all(hasattr(made, name) for name in ("content", *FLAGS))
+    if not theirs and not isinstance(made, AddedToken):
+        return None
+    if special:  # before the flags are read, because it decides `normalized` where that was not given
+        made.special = True
+    if isinstance(made, AddedToken):
+        return made
+    return AddedToken(made.content, **{name: getattr(made, name) for name in FLAGS})
+
+
 def tokens_of(name: str, given: Any, *, special: bool = False) -> list[AddedToken]:
     """Return a list of str and AddedToken as AddedTokens; with `special`, all are made special, in place."""
     if not isinstance(given, list):
         raise values.wrong_type(name, given, "a list")
     made = []
     for token in given:
-        if not isinstance(token, (str, AddedToken)):
+        one = _of(token, special)
+        if one is None:
             raise values.wrong_type(f"a token of {name}", token, "a str or an AddedToken")
-        one = AddedToken(token) if isinstance(token, str) else token
-        if special:
-            one.special = True
         made.append(one)
     return made

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 DIRECTIONS = ("left", "right")
-NONE: frozenset[int] = frozenset()
 _INTS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
 
 
@@ -37,22 +36,20 @@ class Maker(Protocol):
 class Encoding:
     """The tokens of a text or a pair; wraps tokkit's encoding, whose columns are made at first use."""
 
-    __slots__ = ("_found", "_made", "_maker", "_text", "varying")
-    varying: frozenset[int]
-    """The ids whose tokens are shown as they are in the text."""
+    __slots__ = ("_found", "_made", "_maker", "_text")
     _found: Any
     """(utf8, ids, byte spans, words) as long as no encoding was made from them, else None."""
     _maker: Any
     _text: str
 
     def __init__(self) -> None:
-        self.made, self.varying = made_of.joined(()), NONE
+        self.made = made_of.joined(())
 
     @classmethod
-    def of_found(cls, maker: Maker, text: str, found: Aligned, varying: frozenset[int]) -> Encoding:
+    def of_found(cls, maker: Maker, text: str, found: Aligned) -> Encoding:
         """Return the encoding of an engine's result; columns are made at first use."""
         new = cls.__new__(cls)
-        new._found, new._maker, new._text, new.varying = found, maker, text, varying
+        new._found, new._maker, new._text = found, maker, text
         return new
 
     @property
@@ -67,10 +64,10 @@ class Encoding:
         self._made, self._found = made, None
 
     @classmethod
-    def of(cls, made: made_of.Encoding, varying: frozenset[int] = frozenset()) -> Encoding:
+    def of(cls, made: made_of.Encoding) -> Encoding:
         """Wrap tokkit's encoding."""
         new = cls.__new__(cls)
-        new.made, new.varying = made, varying
+        new.made = made
         return new
 
     @classmethod
@@ -106,11 +103,7 @@ class Encoding:
     @property
     def tokens(self) -> list[str]:
         """The tokens as in the vocabulary."""
-        tokens = list(self.made.column("tokens"))
-        if self.varying:
-            for i in [i for i, id_ in enumerate(self.ids) if id_ in self.varying]:
-                tokens[i] = self.made.column("surfaces")[i].decode() or tokens[i]
-        return tokens
+        return list(self.made.column("tokens"))
 
     @property
     def offsets(self) -> list[Span]:
@@ -158,7 +151,7 @@ class Encoding:
     @property
     def overflowing(self) -> list[Encoding]:
         """The parts that truncation cut off."""
-        return [Encoding.of(part, self.varying) for part in self.made.overflowing]
+        return [Encoding.of(part) for part in self.made.overflowing]
 
     def __len__(self) -> int:
         return len(self.made if self._found is None else self._found[1])
@@ -236,8 +229,7 @@ class Encoding:
         """Return encodings concatenated; with `growing_offsets` each continues the spans of the one before."""
         parts = values.listed("encodings", encodings, _checked)
         grow = values.flag("growing_offsets", growing_offsets)
-        varying = NONE.union(*(part.varying for part in parts))
-        return Encoding.of(made_of.Encoding.merge([part.made for part in parts], growing_offsets=grow), varying)
+        return Encoding.of(made_of.Encoding.merge([part.made for part in parts], growing_offsets=grow))
 
     # ---- pickling, in the form of tokenizers
 
@@ -256,7 +248,7 @@ class Encoding:
         return json.dumps(self._json(), ensure_ascii=False, separators=(",", ":")).encode()
 
     def __setstate__(self, state: bytes) -> None:
-        self.made, self.varying = _read(json.loads(state)), NONE
+        self.made = _read(json.loads(state))
 
 
 def _read(value: dict[str, Any]) -> made_of.Encoding:

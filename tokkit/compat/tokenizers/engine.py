@@ -44,10 +44,8 @@ def of(model: State, stages: dict[str, State | None], added: list[State]) -> Tok
 class Maker:
     """Makes the encodings of texts and pairs, with or without special tokens, truncated or not."""
 
-    def __init__(
-        self, make: Assembler, varying: frozenset[int], words: bool, add_special: bool, truncation: Truncation | None
-    ) -> None:
-        self._make, self._varying, self._words = make, varying, words
+    def __init__(self, make: Assembler, words: bool, add_special: bool, truncation: Truncation | None) -> None:
+        self._make, self._words = make, words
         self._add, self._truncation = add_special, truncation
         # With truncation, the encoding is made at once, so that errors of the length are raised here.
         self._frame = None if words or truncation is not None else make.frame(add_special)
@@ -59,9 +57,9 @@ class Maker:
         if frame is not None and pair is None:
             found = self._make.engine.framed(text, "all", frame.before, frame.after)
             if found is not None:
-                return Encoding.of_found(self, text, found, self._varying)
+                return Encoding.of_found(self, text, found)
         options: dict[str, Any] = {"add_special": self._add, "truncation": self._truncation}
-        return Encoding.of(self._make.encoding(text, pair, "all", pretokenized=self._words, **options), self._varying)
+        return Encoding.of(self._make.encoding(text, pair, "all", pretokenized=self._words, **options))
 
     def encoding(self, text: str, found: Aligned) -> Made:
         """Return the encoding of an engine's result for a text."""
@@ -76,14 +74,6 @@ def definition_of(model: State, stages: dict[str, State | None], added: list[Sta
     if custom:
         made = replace(made, **{STAGES[key]: run(key, state) for key, state in custom.items()})
     return made
-
-
-def varying_of(definition: Definition) -> frozenset[int]:
-    """Return the ids whose tokens are shown as they are in the text: added tokens, and Unigram's unknown token."""
-    normalizes = definition.normalizer is not None
-    ids = {t.id for t in definition.added_tokens if t.lstrip or t.rstrip or (t.normalized and normalizes)}
-    unknown: int | None = getattr(definition.model, "unk_id", None)
-    return frozenset(ids if unknown is None else {*ids, unknown})
 
 
 def of_model(model: Model) -> Tokenizer:

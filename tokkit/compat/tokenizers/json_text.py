@@ -13,7 +13,9 @@ WORDS = frozenset(("prepend_scheme", "behavior", "direction", "strategy", "progr
 MAX_SHOWN = 99
 """Maximum number of entries of a list or an object in a repr."""
 MAX_IN_STR = 5
-"""Maximum length of a str in a repr."""
+"""Maximum number of entries in a str."""
+MAX_TEXT_BYTES = 100
+"""Maximum length of a text in a str, in bytes of UTF-8; a repr has all of it."""
 
 
 def dumps(value: Any, *, pretty: bool = False) -> str:
@@ -57,11 +59,17 @@ def shown(value: Any, most: int = MAX_SHOWN, key: str = "", name: str = "") -> s
         some = [shown(item, most, key) for item in value[:most]] + ["..."] * (len(value) > most)
         return f"({', '.join(some)})" if pair else f"[{', '.join(some)}]"
     if isinstance(value, str):
-        return value if key in WORDS else f'"{value}"'
+        return value if key in WORDS else f'"{_shortened(value) if most == MAX_IN_STR else value}"'
     if isinstance(value, float):
         value = single("", value) if key == "dropout" else value
         return str(int(value)) if value == int(value) else repr(value)
     return str(value)
+
+
+def _shortened(text: str) -> str:
+    if len(text) * 4 <= MAX_TEXT_BYTES or len(utf8 := text.encode("utf-8", "replace")) <= MAX_TEXT_BYTES:
+        return text
+    return utf8[:MAX_TEXT_BYTES].decode("utf-8", "ignore") + "..."
 
 
 def _object(value: dict[str, Any], most: int, key: str, name: str) -> str:

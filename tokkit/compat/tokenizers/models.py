@@ -98,7 +98,7 @@ class Model(Component):
         values.text("sequence", sequence)
         tok = engine.of_model(self)
         made = tok(sequence, special="all")
-        tokens = Encoding.of(made, engine.varying_of(tok.definition)).tokens
+        tokens = Encoding.of(made).tokens
         return [Token(*token) for token in zip(made.ids, tokens, made.byte_offsets, strict=True)]
 
     def get_trainer(self) -> Any:

@@ -31,7 +31,7 @@ class PostProcessor(Component):
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self, encoding, pair, add)
         processor = run(self._stage, self._state)
-        return Encoding.of(processor.process(first, second, add_special=add), encoding.varying)
+        return Encoding.of(processor.process(first, second, add_special=add))
 
 
 def given_to(processor: PostProcessor | None, encoding: Encoding, pair: Encoding | None, add_special: bool) -> Any:
@@ -128,6 +128,13 @@ class TemplateProcessing(PostProcessor):
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
         return {"single": [], "pair": [], "special_tokens": {}}
+
+    @classmethod
+    def _complete(cls, state: dict[str, Any]) -> None:
+        super()._complete(state)
+        special = state["special_tokens"]
+        if isinstance(special, dict):  # else it is an error at first use
+            state["special_tokens"] = dict(sorted(special.items()))
 
     @property
     def single(self) -> str:

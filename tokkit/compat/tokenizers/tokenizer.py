@@ -48,7 +48,6 @@ class Built(NamedTuple):
     """The tokenizer built from the parts, their key, and the count of all changes at that time."""
 
     made: Made
-    varying: frozenset[int]
     key: object
     seen: int
 
@@ -177,7 +176,7 @@ class Tokenizer:
         seen, key = Changes.count, self._key()
         if built is None or built.key != key:
             made = engine.of(self._model._state, self._states(), self._added.json())
-            built = Built(made, engine.varying_of(made.definition), key, seen)
+            built = Built(made, key, seen)
         # A single assignment, because other threads may change the parts meanwhile.
         self._built = built = built._replace(seen=seen)
         return built
@@ -193,8 +192,7 @@ class Tokenizer:
         return plain[1]._assembler
 
     def _maker(self, words: bool, add_special: bool) -> engine.Maker:
-        make = self._encoder()
-        return engine.Maker(make, self._run().varying, words, add_special, self._lengths.truncation)
+        return engine.Maker(self._encoder(), words, add_special, self._lengths.truncation)
 
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -228,8 +226,7 @@ class Tokenizer:
     def _padded(self, made: list[Encoding]) -> list[Encoding]:
         if self._lengths.padding is None:
             return made
-        varying = self._run().varying
-        return [Encoding.of(one, varying) for one in pad([one.made for one in made], self._lengths.padding)]
+        return [Encoding.of(one) for one in pad([one.made for one in made], self._lengths.padding)]
 
     def post_process(
         self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True
@@ -237,9 +234,8 @@ class Tokenizer:
         """Return an encoding, or a pair of them, truncated, with special tokens, and padded."""
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self.post_processor, encoding, pair, add)
-        built = self._run()
-        made = built.made._assembler.processed(first, second, add, self._lengths.truncation)
-        return self._padded([Encoding.of(made, built.varying)])[0]
+        made = self._run().made._assembler.processed(first, second, add, self._lengths.truncation)
+        return self._padded([Encoding.of(made)])[0]
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return the number of tokens that the post-processor adds to a text, or to a pair."""
@@ -335,10 +331,13 @@ class Tokenizer:
         return found
 
     def id_to_token(self, id: int) -> str | None:
-        """Return the token of an id, None if there is none."""
+        """Return the token of an id, None if there is none; an added token as the normalizer makes it."""
         added = self._added.tokens.get(values.token_id("id", id))
-        token: str | None = self._model.id_to_token(id) if added is None else added.content
-        return token
+        if added is None:
+            token: str | None = self._model.id_to_token(id)
+            return token
+        normalizes = added.normalized and self.normalizer is not None
+        return self.normalizer.normalize_str(added.content) if normalizes else added.content
 
     # ---- training
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 20
 """Bytes of text that pass through the components at a time."""
-PRIVATE = range(0xF0000, 0x110000)
-"""Private-use characters that stand for the last characters of words; the words must not contain them."""
+MARKS = (range(0xF0000, 0x110000), range(1, 0xD800), range(0xE000, 0xF0000))
+"""Code points that can stand for the last characters of words, where neither words nor tokens have them."""
 
 
 def from_files(tokenizer: Tokenizer, files: list[str], trainer: Any) -> None:
@@ -121,30 +121,22 @@ def _bpe(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dict[st
     prefix, suffix = state["continuing_subword_prefix"] or "", state["end_of_word_suffix"] or ""
     found = {chr(code): (times, inside) for code, times, inside in counts.characters()}
     alphabet = _alphabet(state, found)
-    marks: dict[str, str] = {}
-    if suffix:
-        if any(ord(c) in PRIVATE for c in found):
-            raise CorpusError(
-                "the texts contain private-use characters that training with a suffix needs for itself; remove them"
-            )
-        counts, marks = _marked(counts, set(alphabet))
-        found = {chr(code): (times, inside) for code, times, inside in counts.characters()}
     tokens = {token["content"]: len(token["content"]) for token in state["special_tokens"]}
     for c in alphabet:
         tokens.setdefault(c, 1)
+    marks: dict[str, str] = {}
+    if suffix:
+        counts, marks = _marked(counts, set(alphabet), {*found, *"".join(tokens)})
+        found = {chr(code): (times, inside) for code, times, inside in counts.characters()}
     used = [c for c in found if c in tokens or c in marks]
-    by_count = sorted(used, key=lambda c: (-found[c][1], c))
-    starts = [c for c in by_count if c in marks]
-    for c in starts:
-        tokens.setdefault(c, 1)
-    for c in by_count:
-        if prefix and found[c][1]:
-            tokens.setdefault(prefix + c, 1)
+    if prefix or marks:
+        for token in _symbols(counts, used, marks, prefix):
+            tokens.setdefault(token, 1)
     ids = {token: id_ for id_, token in enumerate(tokens)}
-    spelling = Spelling([(c, ids[c], ids.get(prefix + c)) for c in used], prefix.encode())
-    # tokenizers counts one character more.
+    spelling = Spelling([(c, ids.get(c), ids.get(prefix + c)) for c in used], prefix.encode())
+    # tokenizers counts one character more, and does not check the length of the pairs that words begin with.
     longest = sys.maxsize if state["max_token_length"] is None else state["max_token_length"] - 1
-    size = max(state["vocab_size"], len(tokens)) if longest > 1 else len(tokens)
+    size = max(state["vocab_size"], len(tokens))
     packed = [(token.encode(), width) for token, width in tokens.items()]
     trainer = BPETrainer(counts, packed, size, state["min_frequency"], max(2, longest), spelling)
     report("merge", 0, size - len(tokens), always=True)
@@ -170,8 +162,12 @@ def _alphabet(state: dict[str, Any], found: dict[str, tuple[int, int]]) -> list[
     return sorted(always.union(others))
 
 
-def _marked(counts: WordCounts, alphabet: set[str]) -> tuple[WordCounts, dict[str, str]]:
-    """Return the words with their last characters replaced, and the meaning of each replacement."""
+def _marked(counts: WordCounts, alphabet: set[str], taken: set[str]) -> tuple[WordCounts, dict[str, str]]:
+    """Return the words with their last characters replaced, and the meaning of each replacement.
+
+    The replacements are characters that are not `taken`.
+    """
+    free = (chr(code) for code in itertools.chain(*MARKS) if chr(code) not in taken)
     marks: dict[str, str] = {}
     made = WordCounts()
     for word, times in counts.items():
@@ -179,9 +175,33 @@ def _marked(counts: WordCounts, alphabet: set[str]) -> tuple[WordCounts, dict[st
         if text[-1] not in alphabet:
             made.add_word(word, times)
             continue
-        mark = marks.setdefault(text[-1], chr(PRIVATE[len(marks)]))
-        made.add_word((text[:-1] + mark).encode(), times)
+        if text[-1] not in marks:
+            mark = next(free, None)
+            if mark is None:
+                raise CorpusError("the texts have too many different characters for training with a suffix")
+            marks[text[-1]] = mark
+        made.add_word((text[:-1] + marks[text[-1]]).encode(), times)
     return made, {mark: c for c, mark in marks.items()}
+
+
+def _symbols(counts: WordCounts, used: Sequence[str], marks: Mapping[str, str], prefix: str) -> Iterator[str]:
+    """Yield the symbols that the alphabet does not have: those at ends of words, and those with the prefix.
+
+    Their order is that of the words, the most frequent first. In tokenizers, the order of words is random.
+    """
+    missing = set(used) if prefix else set(marks)
+    first = set(marks) if prefix else set()
+    for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        text = word.decode()
+        if text[0] in first:
+            first.discard(text[0])
+            yield text[0]
+        for c in text[1:] if prefix else text:
+            if c in missing:
+                missing.discard(c)
+                yield prefix + c
+        if not missing and not first:
+            return
 
 
 def _spelt(token: str, marks: dict[str, str], suffix: str) -> str:
