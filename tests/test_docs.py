@@ -267,7 +267,7 @@ def public_names(module: ModuleType) -> list[str]:
 def packages() -> Iterator[str]:
     """Yield tokkit and its packages and modules that state what is public."""
     for info in pkgutil.walk_packages(tokkit.__path__, "tokkit."):
-        if "._core" not in info.name and ".cli" not in info.name and not info.name.endswith("__main__"):
+        if "._core" not in info.name and ".cli" not in info.name and not info.name.endswith(("__main__", "_pb2")):
             module = importlib.import_module(info.name)
             if hasattr(module, "__all__"):
                 yield info.name

@@ -63,8 +63,8 @@ LAZY = (
 def modules() -> list[str]:
     """The names of all modules of the installed package, extension modules too."""
     found = [info.name for info in pkgutil.walk_packages([str(PLACE)], "tokkit.")]
-    # Running these as modules starts the command line; the shared utility module is Cython's.
-    return ["tokkit", *(name for name in found if not name.endswith(("__main__", "_cyutility")))]
+    # Running these as modules starts the command line; the shared utility module is Cython's; "_pb2" needs protobuf.
+    return ["tokkit", *(name for name in found if not name.endswith(("__main__", "_cyutility", "_pb2")))]
 
 
 def test_the_package_has_its_public_names() -> None:

@@ -228,13 +228,6 @@ def test_settings_of_the_process_are_alike() -> None:
     assert face.SentencePieceProcessor(model_proto=model("bpe-plain")).encode(["a"], thread_pool=face.ThreadPool(2))
 
 
-def test_messages_have_their_fields() -> None:
-    proto = face.SentencePieceProcessor(model_proto=model("unigram-bytes")).encode("a 🦜", out_type="proto")
-    assert proto.text == "a 🦜"
-    assert [piece.surface for piece in proto.pieces][-4:] == [None, None, None, "🦜"]
-    assert (proto.pieces[-1].begin, proto.pieces[-1].end) == (2, 6)
-
-
 def test_normalizers_are_alike(tmp_path: Path) -> None:
     (tmp_path / "x.tsv").write_text("41\t61\n")
     (tmp_path / "x.model").write_bytes(model("unigram-plain"))

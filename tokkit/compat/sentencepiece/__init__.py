@@ -1,8 +1,8 @@
 """The interface of the sentencepiece package 0.2.3: `from tokkit.compat import sentencepiece`.
 
-Differences: each byte of invalid UTF-8 becomes U+FFFD before normalization, not after it; "proto" returns our own
-objects with the fields and names of the messages, without protobuf; random numbers come from numpy's generator. Calls
-that 0.2.3 has dropped (set_vocabulary, calculate_entropy, sample_encode_and_score) still exist.
+Differences: each byte of invalid UTF-8 becomes U+FFFD before normalization, not after it; where protobuf is not
+installed, "proto" returns our own objects with the fields and names of the messages; random numbers come from numpy's
+generator. Calls that 0.2.3 has dropped (set_vocabulary, calculate_entropy, sample_encode_and_score) still exist.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tokkit.compat.sentencepiece.messages import message
 from tokkit.compat.sentencepiece.text import Piece, SentencePieceText, gaps, in_characters
 from tokkit.decoders.sentencepiece import SentencePiece
 from tokkit.sentencepiece_model import BYTE, CONTROL, SentencePieceModel
@@ -130,15 +131,20 @@ def _is_character(data: bytes) -> bool:
 
 
 def decode(decoder: Decoder, given: Any, chosen: Any, *, as_bytes: bool) -> Any:
-    """Decode an id or piece, a list of them, or a list of lists, and return the result as a type."""
+    """Decode an id or piece, a list of them, or a list of lists, and return the result as a type.
+
+    Texts are bytes with `as_bytes`, or if the first piece is bytes.
+    """
     given = [] if given is None or (isinstance(given, (str, bytes)) and not given) else given
     if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
         given = [given]
-    lists = given.ndim > 1 if isinstance(given, np.ndarray) else bool(len(given)) and _is_sequence(given[0])
-    if not lists:
-        return _decode_one(decoder, given, chosen, as_bytes, _has_pieces(given))
-    pieces = next((_has_pieces(one) for one in given if _is_sequence(one) and len(one)), False)
-    return [_decode_one(decoder, one, chosen, as_bytes, pieces) for one in given]
+    several = given.ndim > 1 if isinstance(given, np.ndarray) else bool(len(given)) and _is_sequence(given[0])
+    lists = given if several else [given]
+    first: Any = next((one for one in lists if _is_sequence(one) and len(one)), ())
+    pieces = _has_pieces(first)
+    as_bytes = as_bytes or (pieces and isinstance(first[0], bytes))
+    made = [_decode_one(decoder, one, chosen, as_bytes, pieces) for one in lists]
+    return made if several else made[0]
 
 
 def _is_sequence(given: Any) -> bool:
@@ -152,13 +158,12 @@ def _has_pieces(given: Any) -> bool:
 def _decode_one(decoder: Decoder, given: Any, chosen: Any, as_bytes: bool, pieces: bool) -> Any:
     if chosen in (str, bytes):
         text = decoder.proto_of_pieces(given).text if pieces else decoder.text_of_ids(given)
-        from_bytes = pieces and len(given) > 0 and isinstance(given[0], bytes)
-        return text if chosen is str and not from_bytes else text.encode()
+        return text if chosen is str and not as_bytes else text.encode()
     if chosen not in ("proto", "serialized_proto", "offset_mapping"):
         raise ValueError(f"unknown return_type={chosen} or input type")
     proto = decoder.proto_of_pieces(given) if pieces else decoder.proto_of_ids(given)
     if chosen == "proto":
-        return proto
+        return message(proto)
     if chosen == "serialized_proto":
         return proto.SerializeToString()
     utf8, places = proto.text.encode(), [(piece.begin, piece.end) for piece in proto.pieces]

@@ -13,6 +13,7 @@ from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.compat.sentencepiece.text import in_characters
 from tokkit.errors import TokkitError
+from tokkit.formats import protobuf
 from tokkit.formats import sentencepiece as model_file
 from tokkit.normalizers import sentencepiece_rules
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile
@@ -67,6 +68,10 @@ class SentencePieceNormalizer:
     def serialized_normalizer_spec(self) -> bytes:
         """Return the rules as the message in a model file."""
         return model_file.normalizer_spec(self.rules)
+
+    def serialized_model_proto(self) -> bytes:
+        """Return a model file without pieces that has the rules."""
+        return protobuf.written(model_file.NORMALIZER, self.serialized_normalizer_spec())
 
 
 def _rules(path: Any, proto: Any, spec: Any, tsv: Any, name: str | None, pairs: Any) -> Rules:

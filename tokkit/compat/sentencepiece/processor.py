@@ -8,6 +8,7 @@ from typing import Any
 
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.loaded_model import Extras, LoadedModel
+from tokkit.compat.sentencepiece.messages import message
 from tokkit.compat.sentencepiece.normalizer import normalized
 from tokkit.compat.sentencepiece.random import generator
 from tokkit.compat.sentencepiece.table import PieceTable, add_spellings
@@ -160,11 +161,13 @@ class SentencePieceProcessor(PieceTable):
         unk = self._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
 
         own = self._own
+        first = input[0] if isinstance(input, list) and input else input
+        as_bytes = isinstance(first, bytes) if return_bytes is None else return_bytes
 
         def one(text: str | bytes) -> Any:
             made = own.sampled(text, nbest_size, alpha) if sampling else own.segmented(text)
-            as_bytes = isinstance(text, bytes) if return_bytes is None else return_bytes
-            return own.shown(made, chosen, extras, unk, as_bytes)
+            shown = own.shown(made, chosen, extras, unk, as_bytes)
+            return message(shown) if chosen == "proto" else shown
 
         return self._each(input, one)
 
@@ -196,6 +199,8 @@ class SentencePieceProcessor(PieceTable):
     ) -> Any:
         """Return the n best segmentations of a text, or of each of a list, the best first."""
         chosen = self._chosen(return_type, out_type)
+        if chosen == "offset_mapping":
+            raise ValueError(f"unknown return_type={chosen}")
         extras, n = self._extras(add_bos, add_eos, reverse), self._nbest_size if nbest_size is None else nbest_size
         unk = self._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
         own = self._own
@@ -204,12 +209,10 @@ class SentencePieceProcessor(PieceTable):
 
         def one(text: str | bytes) -> Any:
             found = own.nbest(text, max(n, 1))
-            if chosen == "offset_mapping":
-                raise ValueError(f"unknown return_type={chosen}")
             if chosen not in ("proto", "serialized_proto"):
                 return [own.shown(made, chosen, extras, unk, False) for made in found]
             best = NBestSentencePieceText([own.shown(made, "proto", extras, unk, False) for made in found])
-            return best if chosen == "proto" else best.SerializeToString()
+            return message(best) if chosen == "proto" else best.SerializeToString()
 
         return self._each(input, one)
 
@@ -217,6 +220,8 @@ class SentencePieceProcessor(PieceTable):
         """Return the same as `encode`."""
         if not isinstance(chunk_len, int) or chunk_len <= 0:
             raise ValueError("chunk_len must be positive.")
+        if self._chosen(options.get("return_type"), options.get("out_type")) == "offset_mapping":
+            raise ValueError("unknown return_type=offset_mapping")
         return self.encode(input, **options)
 
     def sample_encode_and_score(
@@ -240,7 +245,9 @@ class SentencePieceProcessor(PieceTable):
             whole = own.segmented(text)
             found = own.segmentations.sample_and_score(whole.normalized, n=num_samples, rng=generator(), **how)
             cuts = [whole.cut(*cut) for cut in found]
-            return [(own.shown(cut, chosen, extras, False, False), cut.score or 0.0) for cut in cuts]
+            shown = [own.shown(cut, chosen, extras, False, False) for cut in cuts]
+            shown = list(map(message, shown)) if chosen == "proto" else shown
+            return [(each, cut.score or 0.0) for each, cut in zip(shown, cuts, strict=True)]
 
         return self._each(input, one)
 
