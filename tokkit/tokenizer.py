@@ -11,7 +11,7 @@ from tokkit import formats, lazy
 from tokkit.definition import Definition
 from tokkit.encoding.id_dtypes import as_dtype
 from tokkit.engines.compile import engine_of
-from tokkit.engines.decoding import Stream, decoding_of, sequences_of
+from tokkit.engines.decoding import Stream, decoding_of, sequences_of, without
 from tokkit.engines.special_tokens import Special
 from tokkit.models.names import name_of
 from tokkit.threads import thread_count
@@ -323,7 +323,7 @@ class Tokenizer:
         `skip_special` leaves out special tokens.
         """
         if skip_special:
-            ids = [id_ for id_ in ids if id_ not in self._decoding.special_ids]
+            ids = without(ids, self._decoding.special_ids)
         try:
             return self._decode(ids, errors)
         except KeyError as error:

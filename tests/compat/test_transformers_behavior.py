@@ -92,6 +92,20 @@ def test_a_special_token_in_text_is_special_unless_it_is_split(byte_level: Any) 
     assert byte_level.eos_token_id not in byte_level("a<end>", split_special_tokens=True)["input_ids"]
 
 
+def test_ids_of_every_kind_of_sequence_are_decoded(tok: Any) -> None:
+    ids = tok("low newest")["input_ids"]
+    text = tok.decode(ids)
+    labels = np.array([-100, *ids])
+    for given in (tuple(ids), iter(ids), {"input_ids": ids}, [id_ for id_ in labels if id_ != -100], labels[1:]):
+        assert tok.decode(given) == text
+    assert tok.decode(range(5, 7)) == tok.decode([5, 6])
+    assert tok.batch_decode(tuple(iter(row)) for row in (ids, ids[1:])) == [text, tok.decode(ids[1:])]
+    assert tok.batch_decode([]) == []
+    for wrong in ({5, 6}, "5", [5.0], [[5], "6"], None):
+        with pytest.raises(TypeError, match=r"ids are|an id is"):
+            tok.decode(wrong)
+
+
 def test_padding_without_a_padding_token_is_an_error_that_says_what_to_do(byte_level: Any) -> None:
     bare = copy.copy(byte_level)
     bare.pad_token = None

@@ -125,6 +125,25 @@ def test_a_batch_decodes_to_a_text_for_each(tok: tokkit.Tokenizer) -> None:
     assert tok.decode_batch([]) == []
 
 
+class Scalar:
+    """An id like a scalar of torch: an index, but no int, and with the hash of an object."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+def test_special_tokens_are_skipped_in_scalars_of_every_kind(tok: tokkit.Tokenizer) -> None:
+    special = min(tok.special_tokens.values())
+    ids = [5, special, 7]
+    for one in (ids, map(np.int64, ids), (np.uint16(id_) for id_ in ids), [Scalar(id_) for id_ in ids], np.array(ids)):
+        assert tok.decode(one, skip_special=True) == tok.decode([5, 7])
+    with pytest.raises(TypeError, match=r"an id is 1\.5"):
+        tok.decode([5, 1.5], skip_special=True)
+
+
 def test_a_batch_of_encode_batch_decodes_to_its_texts(tok: tokkit.Tokenizer) -> None:
     texts = ["", *documents(307, 50), ""]
     ids, offsets = tok.encode_batch(texts)

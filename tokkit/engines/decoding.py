@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -47,6 +48,22 @@ def sequences_of(batch: Iterable[Iterable[int]] | Flat) -> Iterable[Iterable[int
     if places[:1] != [0] or places[-1] != len(ids) or any(start > end for start, end in pairwise(places)):
         raise OptionError(f"offsets must be ascending, from 0 to the number of ids, {len(ids)}; see encode_batch")
     return [ids[start:end] for start, end in pairwise(places)]
+
+
+def without(ids: Iterable[int], special_ids: Collection[int]) -> list[int]:
+    """Return the ids that are not special; scalars of numpy and torch are ids too, and what is no id stays.
+
+    >>> without(range(3), {1})
+    [0, 2]
+    """
+    return [id_ for id_ in ids if (id_ if type(id_) is int else _as_int(id_)) not in special_ids]
+
+
+def _as_int(id_: int) -> int:
+    try:
+        return operator.index(id_)  # a torch scalar is equal to an int, but has another hash
+    except TypeError:
+        return -1
 
 
 class Stream(Protocol):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from tokkit.compat.transformers import loading, training
 from tokkit.compat.transformers.around import Around
 from tokkit.compat.transformers.lengths import UNLIMITED
+from tokkit.compat.transformers.vocabulary import FOR_BPE
 from tokkit.errors import OptionError
 from tokkit.registry.tokenizer_classes import build, choice, folder, sources, table
 from tokkit.registry.tokenizer_classes.build import Built
@@ -88,6 +89,7 @@ class PreTrainedTokenizerFast(Around):
                 raise OptionError(f'{name} is {getattr(self, name)!r}; it must be "right" or "left"')
         self.model_input_names = list(settings.get("model_input_names", self.row.inputs))
         self.clean_up_tokenization_spaces = bool(settings.get("clean_up_tokenization_spaces", False))
+        setattr(self, FOR_BPE, bool(settings.get(FOR_BPE, False)))
         self.split_special_tokens = bool(settings.get("split_special_tokens", False))
         self.chat_template = settings.get("chat_template")
         if isinstance(self.chat_template, (list, tuple)):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from tokkit.definition import BPE, Definition
@@ -23,6 +24,11 @@ _CLEANED = (
     *((" .", "."), (" ?", "?"), (" !", "!"), (" ,", ","), (" ' ", "'"), (" n't", "n't")),
     *((f" '{end}", f"'{end}") for end in ("m", "s", "ve", "re")),
 )
+
+
+FOR_BPE = "clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"
+LOG = logging.getLogger("transformers.tokenization_utils_base")
+"""The logger of transformers, so that its settings and filters apply."""
 
 
 class Names:
@@ -58,6 +64,7 @@ class Vocabulary(ABC):
     _own: tuple[Tokenizer, Names]
     _backend: Backend | None = None
     clean_up_tokenization_spaces: bool
+    clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output = False
     unk_token_id: int | None
     row: Row
 
@@ -123,6 +130,8 @@ class Vocabulary(ABC):
         return [self._id_of(token) for token in tokens]
 
     def _id_of(self, token: str) -> int | None:
+        if not isinstance(token, str):
+            raise TypeError(f"a token is {token!r:.80}; it must be a str")
         found = self._names.added.get(token)
         if found is None:
             found = self._names.ids.get(token)
@@ -152,16 +161,13 @@ class Vocabulary(ABC):
     ) -> Any:
         """Return the text of ids, or a list of texts for several sequences; ids without a token are skipped.
 
-        `token_ids` is an id, a list, an array or a tensor of ids, or a list or an array of such sequences.
+        `token_ids` is an id, or ids in a list, an array, a tensor or another iterable, or a list of such sequences; of
+        a dictionary, its `input_ids`. TypeError for other values.
         """
-        if hasattr(token_ids, "tolist"):
-            token_ids = token_ids.tolist()
-        if isinstance(token_ids, int):
-            token_ids = [token_ids]
-        elif len(token_ids) and (hasattr(token_ids[0], "tolist") or isinstance(token_ids[0], (list, tuple))):
-            one = functools.partial(self._text, skip=skip_special_tokens, clean=clean_up_tokenization_spaces)
-            return [one(ids.tolist() if hasattr(ids, "tolist") else ids) for ids in token_ids]
-        return self._text(token_ids, skip_special_tokens, clean_up_tokenization_spaces)
+        ids = _listed(token_ids)
+        if isinstance(ids, list) and ids and isinstance(ids[0], list):
+            return [self._text(one, skip_special_tokens, clean_up_tokenization_spaces) for one in ids]
+        return self._text(ids, skip_special_tokens, clean_up_tokenization_spaces)
 
     def batch_decode(
         self,
@@ -170,13 +176,17 @@ class Vocabulary(ABC):
         clean_up_tokenization_spaces: bool | None = None,
         **kwargs: Any,
     ) -> list[str]:
-        """Return the texts of several sequences of ids, as a list."""
-        texts = self.decode(sequences, skip_special_tokens, clean_up_tokenization_spaces)
+        """Return the texts of several sequences of ids, as a list; of one sequence, a list of its text."""
+        ids = _listed(sequences)
+        if isinstance(ids, int):
+            raise TypeError(f"sequences are {sequences!r:.80}; they must be a list of sequences of ids")
+        if not ids:
+            return []
+        texts = self.decode(ids, skip_special_tokens, clean_up_tokenization_spaces)
         return [texts] if isinstance(texts, str) else texts
 
-    def _text(self, ids: Any, skip: bool, clean: bool | None) -> str:
-        if not isinstance(ids, (list, tuple)):
-            raise TypeError(f"ids are {type(ids).__name__}; they must be a list of ints")
+    def _text(self, given: int | list[Any], skip: bool, clean: bool | None) -> str:
+        ids = [given] if isinstance(given, int) else given
         try:
             text = self._tok.decode(ids, skip_special=skip)
         except (TokkitError, OverflowError):
@@ -185,16 +195,40 @@ class Vocabulary(ABC):
         if self.row.word_end:
             text = text.replace(self.row.word_end, " ").strip()
         clean = self.clean_up_tokenization_spaces if clean is None else clean
-        # For BPE this would remove spaces that belong to the text.
-        if clean and not isinstance(self._tok.definition.model, (BPE, CharBPE)):
-            return self.clean_up_tokenization(text)
-        return text
+        if clean and isinstance(self._tok.definition.model, (BPE, CharBPE)) and not getattr(self, FOR_BPE):
+            _warn_of_clean_up()
+            return text
+        return self.clean_up_tokenization(text) if clean else text
 
     def clean_up_tokenization(self, text: str) -> str:
         """Return a text without the spaces before punctuation and English contractions."""
         for spaced, cleaned in _CLEANED:
             text = text.replace(spaced, cleaned)
         return text
+
+
+def _listed(value: Any) -> int | list[Any]:
+    """Return an id as an int, and ids as a list of ints, or of lists if they are nested."""
+    if type(value) is int:
+        return value
+    if isinstance(value, Mapping):
+        return _listed(value["input_ids"])
+    if hasattr(value, "tolist"):  # an array or a tensor
+        return _listed(value.tolist())
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, (str, Set)) or not isinstance(value, Iterable):
+        raise TypeError(f"ids are {value!r:.80}; they must be an int, or ints in an order")
+    return [item if type(item) is int else _listed(item) for item in value]
+
+
+@functools.cache
+def _warn_of_clean_up() -> None:
+    LOG.warning(
+        "clean_up_tokenization_spaces is ignored for BPE, because it would remove spaces that belong to the text; set "
+        "%s to apply it",
+        FOR_BPE,
+    )
 
 
 def _checked(id_: int) -> int:
