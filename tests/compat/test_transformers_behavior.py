@@ -214,10 +214,13 @@ def test_training_keeps_components_and_roles(tok: Any, byte_level: Any) -> None:
     assert renamed.decode(renamed("aa")["input_ids"]) == "aa"
 
 
-def test_models_that_cannot_be_trained_are_refused() -> None:
-    made = face.PreTrainedTokenizerFast(tokenizer_object=tokkit.train(iter(TEXT), model="bpe", vocab_size=60))
-    with pytest.raises(ValueError, match="trains byte-level BPE"):
-        made.train_new_from_iterator(["a"], 300)
+@pytest.mark.parametrize("model", ["bpe", "unigram", "word"])
+def test_every_model_can_be_trained_anew(model: str) -> None:
+    options: dict[str, Any] = {} if model == "word" else {"vocab_size": 60}
+    made = face.PreTrainedTokenizerFast(tokenizer_object=tokkit.train(iter(TEXT), model=model, **options))
+    new = made.train_new_from_iterator([["ape apes"] * 9, ["aping apes"]], 40, show_progress=False)
+    assert new.decode(new("ape apes")["input_ids"]).split() == ["ape", "apes"]
+    assert len(new) <= 40
 
 
 def test_a_tokenizer_of_tokkit_comes_back(byte_level: Any) -> None:

@@ -13,16 +13,7 @@ FORMATS = {"indicatif": "Indicatif", "json": "JsonLines", "silent": "Silent"}
 
 
 def _special(name: str, given: Any) -> list[dict[str, Any]]:
-    copies = [AddedToken(t) if isinstance(t, str) else t and AddedToken(**t.fields()) for t in _listed(name, given)]
-    for token in copies:
-        token.special = True
-    return [{**token.fields(), "normalized": False} for token in tokens_of(name, copies)]
-
-
-def _listed(name: str, given: Any) -> list[Any]:
-    if not isinstance(given, list) or not all(isinstance(token, (str, AddedToken)) for token in given):
-        raise values.wrong_type(name, given, "a list of str and AddedToken")
-    return given
+    return [token.fields() for token in tokens_of(name, given, special=True)]
 
 
 def _tokens(state: list[dict[str, Any]]) -> list[AddedToken]:

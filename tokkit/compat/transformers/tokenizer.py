@@ -15,6 +15,7 @@ from tokkit.registry.tokenizer_classes import build, choice, folder, sources, ta
 from tokkit.registry.tokenizer_classes.build import Built
 from tokkit.registry.tokenizer_classes.draft import Draft
 from tokkit.registry.tokenizer_classes.row import Given, Row
+from tokkit.registry.tokenizer_classes.tokens import AddedToken
 
 if TYPE_CHECKING:
     from tokkit.compat import tokenizers
@@ -44,6 +45,7 @@ class PreTrainedTokenizerFast(Around):
 
     row: Row = table.CLASSES[choice.PLAIN]
     class_name: ClassVar[str] = choice.PLAIN
+    _loaded_tokens: tuple[AddedToken, ...] = ()
     is_fast = True
     slow_tokenizer_class = None
     backend = "tokenizers"
@@ -149,6 +151,7 @@ class PreTrainedTokenizerFast(Around):
         made = cls.__new__(cls)
         made.__dict__.update(_roles={}, _extra=[])
         made._set_up(built, {**settings, **name})
+        made._loaded_tokens = tuple(built.settings["added_tokens_decoder"].values())
         return made
 
     # ---- the tokenizer itself
@@ -186,21 +189,22 @@ class PreTrainedTokenizerFast(Around):
         """Return a tokenizer with the same components and settings, and a vocabulary trained on new texts.
 
         `text_iterator` yields texts or lists of texts. `special_tokens_map` maps special tokens to new names, and
-        `new_special_tokens` are added. `kwargs` are options of `tokkit.train`. Byte-level BPE, WordPiece and whole
-        words can be trained; OptionError for other models.
+        `new_special_tokens` are added. `kwargs` are options of tokenizers' trainer for the model: BPE, WordPiece,
+        WordLevel or Unigram. Added tokens of the loaded files that are not special get ids after `vocab_size`.
         """
         renamed, new = special_tokens_map or {}, list(new_special_tokens or ())
-        special = training.special_of(self, renamed, new)
-        wanted = training.Wanted(special, vocab_size, renamed, kwargs)
+        wanted = training.Wanted(vocab_size, renamed, new, kwargs)
         definition = training.retrained(self._tok.definition, text_iterator, wanted)
         roles = {role: renamed.get(token, token) for role, token in self.special_tokens_map.items()}
         settings = {**self.init_kwargs, **roles, "chat_template": self.chat_template}
-        for name in ("added_tokens_decoder", "additional_special_tokens", "extra_special_tokens"):
-            settings.pop(name, None)
+        settings.pop("additional_special_tokens", None)
+        listed = (*definition.added_tokens, *self._loaded_tokens)
+        settings["added_tokens_decoder"] = dict(enumerate(map(AddedToken.of, listed)))
         extra = [*self._extra, *new]
+        if extra:
+            settings["extra_special_tokens"] = extra
         made = type(self).__new__(type(self))
         made.__dict__.update(_roles={}, _extra=[])
-        settings |= {"extra_special_tokens": extra} if extra else {}
         whole = Draft.of_definition(definition)
         made._set_up(build.build(self.class_name, settings, {}, whole=whole), settings)
         return made
