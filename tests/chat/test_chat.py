@@ -45,6 +45,15 @@ def test_the_chatml_form_is_rendered() -> None:
     assert ChatTemplate(CHATML).render(turns).endswith("Hi<|im_end|>\n")
 
 
+@pytest.mark.parametrize("name", ["reasoning", "thinking", "reasoning_content"])
+def test_thoughts_have_every_name_that_templates_read(name: str) -> None:
+    template = ChatTemplate("{{ messages[0].thinking }}|{{ messages[0].reasoning_content }}|{{ messages[0].content }}")
+    message = {"role": "assistant", "thinking": None, "content": "4", name: "let me think"}
+    assert template.render([message]) == "let me think|let me think|4"
+    assert template.render_parts([message]).text == "let me think|let me think|4"
+    assert template.render([{"content": "4"}]) == "||4"
+
+
 def add(a: int, b: int = 1) -> int:
     """Add two numbers.
 

@@ -31,6 +31,8 @@ from tokkit.errors import ChatError, OptionError
 
 Tool = Callable[..., Any] | Mapping[str, Any]
 PRIVATE = range(0xF0000, 0x10FFFE)
+REASONING = ("reasoning_content", "thinking", "reasoning")
+"""Names of the thoughts in a message, the preferred one first."""
 
 
 class ChatTemplate:
@@ -82,9 +84,10 @@ class ChatTemplate:
         """Return the text of a chat; ChatError if the template fails, or rejects the messages.
 
         `tools` are functions (described by `function_schema`) or JSON schemas; `kwargs` are additional variables of the
-        template.
+        template. Thoughts in a message, under one of the names `reasoning_content`, `thinking` and `reasoning`, are
+        there for the template under the first two names.
         """
-        data = _data(messages, tools, documents, add_generation_prompt, kwargs)
+        data = variables_of(messages, tools, documents, add_generation_prompt, **kwargs)
         return self._run(data, datetime.now())
 
     def render_parts(
@@ -106,7 +109,7 @@ class ChatTemplate:
         >>> template.render_parts([{"content": "not </s> yet"}], special_tokens=["<s>", "</s>"]).parts
         [('<s>', True), ('not </s> yet', False), ('</s>', True)]
         """
-        data = _data(messages, tools, documents, add_generation_prompt, kwargs)
+        data = variables_of(messages, tools, documents, add_generation_prompt, **kwargs)
         tokens = {*(special_tokens or ()), *self.special_tokens.values()} - {""}
         return _Tracer(self, data, tokens).rendered()
 
@@ -123,14 +126,14 @@ class ChatTemplate:
         return f"<ChatTemplate of {len(self.source)} characters>"
 
 
-def _data(
+def variables_of(
     messages: Sequence[Mapping[str, Any]],
-    tools: Iterable[Tool] | None,
-    documents: Sequence[Mapping[str, Any]] | None,
-    add_generation_prompt: bool,
-    kwargs: Mapping[str, Any],
+    tools: Iterable[Tool] | None = None,
+    documents: Sequence[Mapping[str, Any]] | None = None,
+    add_generation_prompt: bool = False,
+    **kwargs: Any,
 ) -> dict[str, Any]:
-    """The variables of a template that come from the caller."""
+    """Return the variables of a template that come from the caller."""
     if isinstance(messages, (str, bytes)) or not isinstance(messages, Sequence):
         raise OptionError(f"messages are {type(messages).__name__}; they must be a list of mappings")
     for i, message in enumerate(messages):
@@ -142,12 +145,21 @@ def _data(
     if tools is not None:
         schemas = [tool if isinstance(tool, Mapping) else function_schema(tool) for tool in tools]
     return {
-        "messages": messages,
+        "messages": [with_reasoning(message) for message in messages],
         "tools": schemas,
         "documents": documents,
         "add_generation_prompt": add_generation_prompt,
         **kwargs,
     }
+
+
+def with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message whose thoughts have all names that templates read, in the order of keys of transformers."""
+    given = [message[name] for name in REASONING if message.get(name) is not None]
+    if not given:
+        return message
+    thinking = next(one for one in (message.get("thinking"), given[0]) if one is not None)
+    return {"thinking": thinking, **message, **{"thinking": thinking, "reasoning_content": given[0]}}
 
 
 class _Tracer:

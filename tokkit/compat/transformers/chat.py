@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from tokkit.chat.continuation import render_open_end
 from tokkit.chat.template import ChatTemplate
 from tokkit.compat.transformers.batch_encoding import BatchEncoding
 from tokkit.compat.transformers.padding import Pad
@@ -15,9 +18,6 @@ from tokkit.errors import ChatError, OptionError
 if TYPE_CHECKING:
     from tokkit.chat.rendered import Rendered, Span
     from tokkit.encoding import Encoding
-
-_HERE = "\U0010fffd"
-"""A private-use character that marks the end of the final message in a rendered chat."""
 
 
 @functools.lru_cache(maxsize=32)
@@ -78,11 +78,22 @@ class Chat(Pad):
         if continue_final_message and (add_generation_prompt or return_assistant_tokens_mask):
             other = "add_generation_prompt" if add_generation_prompt else "return_assistant_tokens_mask"
             raise OptionError(f"continue_final_message was given with {other}; give only one of them")
+        if sanitize_control_tokens and (return_assistant_tokens_mask or not tokenize):
+            raise OptionError(
+                "sanitize_control_tokens was given; it needs tokenize=True and return_assistant_tokens_mask=False"
+            )
+        if documents is not None and not all(isinstance(document, Mapping) for document in documents):
+            raise TypeError(f"documents are {documents!r:.80}; they must be a list of dicts")
         template = self._template(self.get_chat_template(chat_template, tools))
         first = conversation[0] if isinstance(conversation, (list, tuple)) and conversation else None
         batched = isinstance(first, (list, tuple)) or hasattr(first, "messages")
         chats = conversation if batched else [conversation]
-        data = {"tools": tools, "documents": documents, "add_generation_prompt": add_generation_prompt, **kwargs}
+        data = {
+            "tools": None if tools is None else [tool if callable(tool) else _plain(tool) for tool in tools],
+            "documents": _plain(documents),
+            "add_generation_prompt": add_generation_prompt,
+            **_plain(kwargs),
+        }
         traced = sanitize_control_tokens and tokenize
         rendered = [
             self._rendered(template, chat, data, continue_final_message, traced or return_assistant_tokens_mask)
@@ -152,7 +163,7 @@ class Chat(Pad):
                 return template.render_parts(messages, special_tokens=self._tok.special_tokens, **data)
             if not final:
                 return template.render(messages, **data)
-            return _open_end(template, messages, data, "content" if final is True else final)
+            return render_open_end(template, messages, "content" if final is True else final, data)
         except ChatError as error:
             raise _of_jinja(error) from None
 
@@ -185,15 +196,26 @@ class Chat(Pad):
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with its mappings, dataclasses and pydantic models, also nested ones, as dicts."""
+    """Return a value as templates see it: mappings, dataclasses and pydantic models, also nested ones, as dicts.
+
+    Scalars of numpy and members of enumerations become plain ones; of other objects, only the name of the type stays.
+    """
+    if value is None or type(value) in (str, int, float, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, (int, float)):
+        return int.__index__(value) if isinstance(value, int) else float.__float__(value)
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {_plain(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     dump = getattr(value, "model_dump", None)
-    return _plain(dump()) if callable(dump) else value
+    return _plain(dump()) if callable(dump) else f"<{type(value).__name__}>"
 
 
 def _mask(encoding: Encoding, spans: Sequence[Span]) -> list[int]:
@@ -208,29 +230,6 @@ def _mask(encoding: Encoding, spans: Sequence[Span]) -> list[int]:
     return mask
 
 
-def _open_end(template: ChatTemplate, messages: list[Any], data: dict[str, Any], key: str) -> str:
-    """Return the text of a chat up to the end of a key's value in its final message."""
-    last = dict(messages[-1])
-    if key not in last:
-        raise OptionError(f"continue_final_message is {key!r}; the final message has {', '.join(map(str, last))}")
-    content = last[key]
-    if isinstance(content, (list, tuple)):
-        blocks = [dict(block) for block in content]
-        block = next((block for block in reversed(blocks) if "text" in block), None)
-        if block is None:
-            raise OptionError("continue_final_message was given, but the final message has no text")
-        block["text"] += _HERE + " "
-        content = blocks
-    else:
-        content = str(content) + _HERE + " "
-    text = template.render([*messages[:-1], {**last, key: content}], **data)
-    at = text.rfind(_HERE)
-    if at < 0:
-        raise OptionError("the template does not write the final message, so it cannot be continued")
-    # A template that strips messages would also strip this one.
-    return text[:at] if text[at + 1 : at + 2] == " " else text[:at].rstrip()
-
-
 def _of_jinja(error: ChatError, *, syntax: bool = False) -> Exception:
     """Return jinja2's error, which transformers raises, for one of ours."""
     try:
@@ -240,8 +239,8 @@ def _of_jinja(error: ChatError, *, syntax: bool = False) -> Exception:
     if syntax:
         return exceptions.TemplateSyntaxError(str(error), 1)
     cause = error.__cause__
-    if isinstance(cause, exceptions.UndefinedError):
-        return exceptions.UndefinedError(str(error))
-    if isinstance(cause, (TypeError, ValueError, KeyError, AttributeError, IndexError)):
+    if isinstance(
+        cause, (exceptions.TemplateRuntimeError, TypeError, ValueError, KeyError, AttributeError, IndexError)
+    ):
         return type(cause)(str(error))
     return exceptions.TemplateError(str(error))
