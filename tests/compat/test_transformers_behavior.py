@@ -87,6 +87,24 @@ def test_overflowing_tokens_name_their_text(tok: Any) -> None:
     assert [len(ids) for ids in made["input_ids"]] == [5, 5, 4, 3]
 
 
+def test_a_batch_mixes_texts_and_pairs(tok: Any) -> None:
+    made = tok([("low", "lower"), "newest", ("low low", "low")], padding=True)
+    assert [made.tokens(i)[-2:] for i in range(3)] == [["[SEP]", "[PAD]"], ["[PAD]", "[PAD]"], ["low", "[SEP]"]]
+    assert [made.token_type_ids[i] for i in (1, 2)] == [[0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 1]]
+    words = tok([["low", "lower"], (["newest"], ["low"])], is_split_into_words=True)
+    assert [words.tokens(i)[1:-1] for i in range(2)] == [["low", "lower"], ["newest", "[SEP]", "low"]]
+    assert tok("low", "")["input_ids"] == tok("low")["input_ids"]
+
+
+def test_a_warning_of_long_texts_is_given_once(tok: Any, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        tok("low " * 40)
+        assert [record.name.partition(".")[0] for record in caplog.records] == ["transformers"]
+    tok.deprecation_warnings.clear()
+    tok("low " * 40)
+    assert len(caplog.records) == 2
+
+
 def test_a_special_token_in_text_is_special_unless_it_is_split(byte_level: Any) -> None:
     assert byte_level("a<end>")["input_ids"][-1] == byte_level.eos_token_id
     assert byte_level.eos_token_id not in byte_level("a<end>", split_special_tokens=True)["input_ids"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from tokkit.compat.tokenizers.values import wrong_type
 from tokkit.definition import is_text
@@ -14,11 +14,11 @@ Text = str | list[str]
 def sequence(value: Any, words: bool) -> Text:
     """Return one text, or one list of words; TypeError for another value."""
     if not words:
-        if isinstance(value, str) and (value.isascii() or is_text(value)):
+        if _is_text(value):
             return value
         raise wrong_type("a text (TextInputSequence must be str)", value, "a str, unless is_pretokenized")
     listed = _listed(value)
-    if listed is None or not all(isinstance(word, str) for word in listed):
+    if listed is None or not all(map(_is_text, listed)):
         raise wrong_type("a text (PreTokenizedInputSequence must be Union[List[str], Tuple[str]])", value, "its words")
     return listed
 
@@ -37,12 +37,16 @@ def _item(item: Any, words: bool) -> tuple[Text, Text | None]:
         return sequence(item, words), None
     parts = _listed(item)
     if parts is not None:
-        if words and all(isinstance(part, str) for part in parts):
+        if words and all(map(_is_text, parts)):
             return parts, None
         if len(parts) == 2:
             return sequence(parts[0], words), sequence(parts[1], words)
     what = "words, or a pair of such lists" if words else "a str, or a pair of str"
     raise wrong_type("an item of the input (TextEncodeInput)", item, what)
+
+
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and (value.isascii() or is_text(value))
 
 
 def _listed(value: Any) -> list[Any] | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import logging
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +11,17 @@ import numpy as np
 
 from tokkit.compat.transformers import lengths, tensors
 from tokkit.compat.transformers.batch_encoding import BatchEncoding, LazyEncodings
+from tokkit.compat.transformers.batches import Request, batch_of
 from tokkit.compat.transformers.rows import listed
 from tokkit.compat.transformers.special_tokens import SpecialTokens
+from tokkit.compat.transformers.vocabulary import LOG
 from tokkit.encoding.encoding import replaced
 from tokkit.errors import OptionError
+from tokkit.postprocessors.lengths import pad
 
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding
-    from tokkit.encoding.length_rules import Padding, Truncation
+    from tokkit.encoding.length_rules import Truncation
 
 _OFF = ("off", "false", "f", "no", "n", "0")
 KEYS = {
@@ -31,25 +32,8 @@ KEYS = {
     "offsets": "offset_mapping",
 }
 """Column of an encoding → its name in a BatchEncoding."""
-_LOG = logging.getLogger("tokkit")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A batch of texts and how they are encoded."""
-
-    texts: list[Any]
-    pairs: list[Any] | None
-    words: bool
-    special: Any
-    add_special: bool
-    truncation: Truncation | None
-    padding: Padding | None
-
-    @property
-    def n_sequences(self) -> int:
-        """1 for texts, 2 for pairs."""
-        return 1 if self.pairs is None else 2
+_TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
+"""The key in `deprecation_warnings` of the warning that a text is too long, which is given once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +60,7 @@ class Call(SpecialTokens):
     truncation_side: str
     split_special_tokens: bool
     verbose: bool
-    _warned: bool = False
+    deprecation_warnings: dict[str, bool]
 
     @property
     def pad_token_type_id(self) -> int:
@@ -153,17 +137,14 @@ class Call(SpecialTokens):
         for first, second, most in sides:
             if first is None:
                 continue
-            texts, pairs, single = _batch_of(first, second, words=is_split_into_words)
-            n_added = self.num_special_tokens_to_add(pair=pairs is not None) if add_special_tokens else 0
-            options: dict[str, Any] = {
-                "stride": stride,
-                "multiple": pad_to_multiple_of,
-                "side": side,
-                "n_added": n_added,
-            }
-            fit = lengths.rules(self, pads, cut, most, **options)
+            texts, pairs, single = batch_of(first, second, words=is_split_into_words)
+            options: dict[str, Any] = {"stride": stride, "multiple": pad_to_multiple_of, "side": side}
+            cuts: dict[bool, Truncation | None] = {}
+            for with_pair in {second is not None for second in pairs or [None]}:
+                n_added = self.num_special_tokens_to_add(pair=with_pair) if add_special_tokens else 0
+                cuts[with_pair], fill = lengths.rules(self, pads, cut, most, n_added=n_added, **options)
             special = "text" if split else "all"
-            request = Request(texts, pairs, is_split_into_words, special, add_special_tokens, *fit)
+            request = Request(texts, pairs, is_split_into_words, special, add_special_tokens, cuts, fill)
             made = self._encoded(request, wanted)
             self._warn_of_length(made, max_length, verbose)
             results.append(_unwrapped(made) if single and return_tensors is None and not wanted.overflow else made)
@@ -184,12 +165,12 @@ class Call(SpecialTokens):
     # ---- implementation
 
     def _encoded(self, request: Request, wanted: Wanted) -> BatchEncoding:
-        if not (request.words or wanted.offsets or wanted.overflow):
+        if not (request.words or wanted.offsets or wanted.overflow or request.is_mixed):
             if wanted.kind is not None or request.padding is not None:
                 rows = self._rows(request, wanted)
                 if rows is not None:
                     return rows
-            elif request.truncation is None:
+            elif request.cut is None:
                 return self._lists(request, wanted)
         made = self._encodings(request)
         if wanted.overflow:
@@ -216,11 +197,15 @@ class Call(SpecialTokens):
         return LazyEncodings(functools.partial(self._encodings, request), len(request.texts))
 
     def _encodings(self, request: Request) -> list[Encoding]:
+        if request.is_mixed:
+            single, paired = (iter(self._encodings(request.of_kind(pair=pair))) for pair in (False, True))
+            joined = [next(single if pair is None else paired) for pair in request.pairs or ()]
+            return joined if request.padding is None else pad(joined, request.padding)
         options: dict[str, Any] = {
             "special": request.special,
             "add_special": request.add_special,
             "pretokenized": request.words,
-            "truncation": request.truncation,
+            "truncation": request.cut,
             "padding": request.padding,
         }
         made = self._tok.encodings(request.texts, request.pairs, **options)
@@ -235,7 +220,7 @@ class Call(SpecialTokens):
                 request.pairs,
                 special=request.special,
                 add_special=request.add_special,
-                truncation=request.truncation,
+                truncation=request.cut,
                 padding=request.padding,
                 threads=_threads(),
             )
@@ -250,12 +235,12 @@ class Call(SpecialTokens):
         return BatchEncoding(data, self._later(request), n_sequences=request.n_sequences)
 
     def _warn_of_length(self, made: BatchEncoding, max_length: int | None, verbose: bool) -> None:
-        if max_length is not None or not verbose or self._warned:
+        if max_length is not None or not verbose or self.model_max_length == 0:
             return
         longest = max(map(len, made["input_ids"]))
-        if longest > self.model_max_length:
-            self._warned = True
-            _LOG.warning(
+        if longest > self.model_max_length and not self.deprecation_warnings.get(_TOO_LONG):
+            self.deprecation_warnings[_TOO_LONG] = True
+            LOG.warning(
                 "a text has %d tokens, more than the model's maximum of %d (model_max_length); pass truncation=True",
                 longest,
                 self.model_max_length,
@@ -294,57 +279,3 @@ def _unwrapped(batch: BatchEncoding) -> BatchEncoding:
         if isinstance(value[0], list):
             batch.data[key] = value[0]
     return batch
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, (list, tuple))
-
-
-def _batch_of(text: Any, pair: Any, *, words: bool) -> tuple[list[Any], list[Any] | None, bool]:
-    """Return (texts, pairs, whether it was one text); TypeError or ValueError for other input."""
-    for name, value in (("text", text), ("text_pair", pair)):
-        if not (_is_text(value) or (value is None and name == "text_pair")):
-            raise OptionError(
-                f"{name} is {value!r:.80}; it must be a str, a list of str, or with is_split_into_words a list of "
-                "words or a list of such lists"
-            )
-    batched = _is_list(text) and (not words or (len(text) > 0 and _is_list(text[0])))
-    if not batched:
-        texts, pairs = [text], None if pair is None else [pair]
-    elif pair is not None:
-        if not _is_list(pair):
-            raise TypeError(
-                f"text is a batch and text_pair is {type(pair).__name__}; it must be a list of the same length"
-            )
-        if len(pair) != len(text):
-            raise OptionError(
-                f"there are {len(text)} texts and {len(pair)} pairs; there must be one pair for each text"
-            )
-        texts, pairs = list(text), list(pair)
-    else:
-        texts, pairs = _sides(text, words)
-    if not texts:
-        raise IndexError("the batch is empty; it must have at least one text")
-    for side in (texts, pairs or ()):
-        for one in side:
-            if not (isinstance(one, str) if not words else _is_list(one) and all(isinstance(w, str) for w in one)):
-                what = "a list of words (is_split_into_words)" if words else "a str"
-                raise TypeError(f"a text is {one!r:.80}; it must be {what}")
-    return texts, pairs, not batched
-
-
-def _is_text(value: Any) -> bool:
-    """Return whether a value is a str, or nested lists whose first item is a str."""
-    while _is_list(value) and len(value):
-        value = value[0]
-    return isinstance(value, (str, list, tuple))
-
-
-def _sides(batch: Sequence[Any], words: bool) -> tuple[list[Any], list[Any] | None]:
-    """Return the texts of a batch and, if its items are pairs, the second text of each."""
-    pairs = [item for item in batch if _is_list(item) and len(item) == 2 and all(_is_list(x) is words for x in item)]
-    if not pairs:
-        return list(batch), None
-    if len(pairs) < len(batch):
-        raise TypeError("some items of the batch are pairs and others are not; all must be texts, or all pairs")
-    return [first for first, _ in batch], [second for _, second in batch]
