@@ -46,6 +46,8 @@ def batch(
     """
     layout = processor.layout(pair=len(texts) == 2, add_special=add_special)
     lengths = checked_lengths(texts)
+    if add_special:
+        processor.check_batch(texts)
     kept = lengths
     if truncation is not None:
         kept = kept_lengths(lengths, truncation, processor.n_added(pair=len(texts) == 2) if add_special else 0)

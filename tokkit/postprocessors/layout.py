@@ -267,6 +267,9 @@ class Postprocessor(ABC):
             self._layouts[key] = made
         return self._layouts[key]
 
+    def check_batch(self, texts: Sequence[tuple[Any, Any]]) -> None:
+        """Raise OptionError if the layout is not that of each of these texts, given as (ids, offsets)."""
+
     def process(
         self,
         first: Encoding,

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tokkit.definition import Definition
+from tokkit.engines.added_tokens import overlap
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import components, tokenizer_json
 from tokkit.formats.byte_symbols import is_symbols, to_bytes
 from tokkit.formats.tables import Table
 from tokkit.registry.tokenizer_classes.row import JSON
+from tokkit.registry.tokenizer_classes.scripted.end_once import EndOnce
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 
 _ENDS = ("bos", "eos")
@@ -22,7 +24,8 @@ class Draft:
     """The contents of a tokenizer.json, or a whole definition, and the special tokens of a class.
 
     `roles` are tokens by role, `extra` the extra special tokens. `updates_around` says that bos and eos are put around
-    texts as the arguments say, `is_kept` that the stages are those of a file.
+    texts as the arguments say, `is_kept` that the stages are those of a file. `kept_in_text` are tokens of roles that
+    decoding never leaves out.
     """
 
     def __init__(self, file: JSON, whole: Definition | None = None, *, is_kept: bool = False) -> None:
@@ -32,6 +35,7 @@ class Draft:
         self.extra: list[Any] = []
         self.updates_around = False
         self.is_kept = is_kept
+        self.kept_in_text: set[str] = set()
         self._added: dict[str, tuple[int, AddedToken]] = {}
         self._ids: dict[str, int] | Table = {}
         if whole is None:
@@ -199,20 +203,39 @@ class Draft:
     def _whole_definition(self, whole: Definition) -> Definition:
         """Return a definition of components in Python, with the added tokens and the template."""
         new = {id_: token.content.encode() for id_, token in self.added.items() if id_ not in whole.vocab}
+        tokens = self.added if self.is_kept else self._marked()
         return dataclasses.replace(
             whole,
             vocab=whole.vocab.with_tokens(new) if new else whole.vocab,
-            added_tokens=tuple(token.with_id(id_) for id_, token in self.added.items()),
+            added_tokens=tuple(token.with_id(id_) for id_, token in tokens.items()),
             added_ids=whole.added_ids | frozenset(new),
             special_tokens={},
             postprocessor=postprocessor_of(self.file.get("post_processor")),
         )
+
+    def _marked(self) -> dict[int, AddedToken]:
+        """Return the added tokens; those of roles and the extra ones are special: decoding may leave them out.
+
+        The classes in Python search for all tokens at once, and a definition for those with `normalized` after the
+        others; so no token has it if the order matters.
+        """
+        listed = {str(token) for token in self.special_tokens()} - self.kept_in_text
+        texts = [[t.content for t in self.added.values() if t.normalized is flag] for flag in (False, True)]
+        alike = overlap(texts[0], texts[1]) or overlap(texts[1], texts[0])
+        made = {}
+        for id_, token in self.added.items():
+            rules = {"special": token.special or token.content in listed, **({"normalized": False} if alike else {})}
+            made[id_] = AddedToken.of({**token.as_dict(), **rules})
+        return made
 
 
 def postprocessor_of(value: Any) -> Any:
     """Return the postprocessor of a draft: a component, or its JSON."""
     if not isinstance(value, dict):
         return value
+    if value["type"] == "EndOnce":
+        made = postprocessor_of({**value, "type": "TemplateProcessing"})
+        return EndOnce(made.single, made.pair, made.special_tokens)
     return components.read(value, "post_processor", components.STAGES["post_processor"])
 
 

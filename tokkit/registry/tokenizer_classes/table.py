@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tokkit.registry.tokenizer_classes import (
     byte_level_rows,
+    byte_rows,
     piece_bpe_rows,
     piece_rows,
+    slow_word_rows,
     whisper_rows,
     wordpiece_rows,
 )
@@ -20,5 +22,7 @@ CLASSES: dict[str, Row] = {
     **piece_rows.ROWS,
     **piece_bpe_rows.ROWS,
     **whisper_rows.ROWS,
+    **byte_rows.ROWS,
+    **slow_word_rows.ROWS,
 }
 """Class of transformers 5.24 → its row; names that stand for another class are in choice.py."""

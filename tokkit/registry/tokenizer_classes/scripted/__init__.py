@@ -1,0 +1,1 @@
+"""Components, in Python, of the tokenizer classes that are Python code in transformers."""

@@ -1,0 +1,116 @@
+"""BPE over the characters of words, whose last symbol ends with "</w>" in the merges, and the splits before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tokkit.registry.tokenizer_classes.scripted.edits import edit, replaced, whole
+from tokkit.registry.tokenizer_classes.scripted.pieces import Encoder, Tokens, no_token, own_ids
+
+if TYPE_CHECKING:
+    from tokkit._core.align import AlignedText
+    from tokkit.vocab import Vocab
+
+END = "</w>"
+WHITE = "[\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+"""White space of the `regex` package; that of Python's `re` has U+001C to U+001F too."""
+WORDS = r"\S+\n?"
+WORDS_OF_REGEX = f"[^{WHITE[1:-1]}]+\n?"
+
+
+def merged(symbols: list[str], ranks: Mapping[tuple[str, ...], int]) -> list[str]:
+    """Return symbols after all merges: the pair of the lowest rank first, at all its places."""
+    while len(symbols) > 1:
+        pairs = {(left, right) for left, right in zip(symbols, symbols[1:], strict=False)}
+        found = min((pair for pair in pairs if pair in ranks), key=ranks.__getitem__, default=None)
+        if found is None:
+            break
+        made: list[str] = []
+        at = 0
+        while at < len(symbols):
+            fits = symbols[at] == found[0] and at + 1 < len(symbols) and symbols[at + 1] == found[1]
+            made.append("".join(found) if fits else symbols[at])
+            at += 1 + fits
+        symbols = made
+    return symbols
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordBPE:
+    """Model: the symbols of a word after all merges; all tokens but the last end with `continuing`.
+
+    `ranks` are pairs with their order. A symbol that is not in the vocabulary is the unknown token.
+    """
+
+    ranks: Mapping[tuple[str, ...], int]
+    unk_token: str
+    continuing: str = "@@"
+
+    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Encoder:
+        """Return the encoder; VocabError, when it encodes, for an unknown symbol if there is no unknown token."""
+        ids, unknown = own_ids(vocab, added_ids), vocab.get(self.unk_token)
+
+        def tokens(word: str) -> Tokens:
+            symbols = merged([*word[:-1], word[-1] + END], self.ranks)
+            symbols[-1] = symbols[-1][: -len(END)]
+            last = len(symbols) - 1
+            for i, symbol in enumerate(symbols):
+                id_ = ids.get(symbol + self.continuing if i < last else symbol, unknown)
+                if id_ is None:
+                    raise no_token(symbol)
+                yield id_, len(symbol)
+
+        return Encoder(tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWords:
+    """Pretokenizer of Blenderbot's small model: lower-case words, apart from punctuation, and line ends as a word."""
+
+    newline: str = "__newln__"
+
+    def pretokenize(self, text: AlignedText) -> None:
+        """Split each part of the text that is not an added token."""
+        text.cut(lambda part: [match.span() for match in _CHAT_WORD.finditer(part)])
+        edit(text, lambda word: replaced(word, _PUNCTUATION, lambda match: f" {match.group()}"))
+        edit(text, lambda word: replaced(word, _APOSTROPHE, lambda match: " ' "))
+        edit(text, lambda word: replaced(word, _SPACES, lambda match: " "))
+        edit(text, lambda word: replaced(word, _NEWLINE, lambda match: f" {self.newline}"))
+        text.cut(lambda word: [match.span() for match in _NOT_SPACE.finditer(word)])
+        edit(text, lambda word: whole(word, word.lower()))
+
+
+_CHAT_WORD = re.compile(WORDS_OF_REGEX)
+_PUNCTUATION, _APOSTROPHE = re.compile(r"[.,!?()]"), re.compile("'")
+_SPACES, _NEWLINE, _NOT_SPACE = re.compile(WHITE + "{2,}"), re.compile("\n"), re.compile("[^ ]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TokensAndWords:
+    """Pretokenizer: each of `tokens` is a pretoken, the longest first, and so is each word between them."""
+
+    tokens: tuple[str, ...]
+
+    def pretokenize(self, text: AlignedText) -> None:
+        """Split each part of the text that is not an added token."""
+        find = re.compile("|".join(map(re.escape, sorted(self.tokens, key=len, reverse=True)))).finditer
+        text.cut(lambda part: list(_between(part, find(part) if self.tokens else ())))
+
+
+def _between(part: str, matches: object) -> Iterator[tuple[int, int]]:
+    at = 0
+    for match in matches:  # type: ignore[attr-defined]
+        yield from _words(part, at, match.start())
+        yield from _words(part, *match.span())
+        at = match.end()
+    yield from _words(part, at, len(part))
+
+
+def _words(part: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _WORD.finditer(part, start, end))
+
+
+_WORD = re.compile(r"\S+")
