@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tokkit.errors import OptionError
 from tokkit.registry.tokenizer_classes import parts
 from tokkit.registry.tokenizer_classes.row import JSON, NO_TYPES, PAIR, Given, Row, Template
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
@@ -30,6 +31,15 @@ def _gpt2(given: Given) -> JSON:
         "pre_tokenizer": parts.byte_level(given["add_prefix_space"]),
         "decoder": parts.SYMBOLS_DECODER,
     }
+
+
+def _codegen(given: Given) -> JSON:
+    if given["return_token_type_ids"]:
+        raise OptionError(
+            "return_token_type_ids is True for the tokenizer; give it in each call instead: tok(text, "
+            "return_token_type_ids=True)"
+        )
+    return _gpt2(given)
 
 
 def _neox(given: Given) -> JSON:
@@ -163,6 +173,10 @@ def _spaced_mask(roles: dict[str, Any]) -> dict[str, Any]:
 
 ROWS: dict[str, Row] = {
     "GPT2Tokenizer": Row(roles=_GPT2, arguments=_PREFIX, files=PAIR, model="BPE", parts=_gpt2),
+    "CodeGenTokenizer": Row(
+        roles=_GPT2, arguments={**_PREFIX, "return_token_type_ids": False}, files=PAIR, model="BPE", parts=_codegen,
+        template=lambda draft, given: parts.byte_level(True, trim=False),
+    ),
     "GPTNeoXTokenizer": Row(
         roles={**_GPT2, "pad_token": "<|padding|>"}, arguments=_TRIM, files=PAIR, model="BPE", parts=_neox,
         finish=lambda draft, given: draft.update_around(given),

@@ -156,6 +156,19 @@ class Draft:
         """Add tokens with these ids, as classes in Python do."""
         self._added |= {token.content: (id_, token) for id_, token in sorted(tokens.items())}
 
+    def replace(self, id_: int, token: AddedToken) -> None:
+        """Give the added token of an id other rules."""
+        self._added[token.content] = id_, token
+
+    def hide(self, id_: int) -> None:
+        """Let a token have its id, but not be found in texts as an added token."""
+        token = next(token for at, token in self._added.values() if at == id_)
+        del self._added[token.content]
+        if self.whole is not None and token.content not in self.whole.vocab:
+            vocab = self.whole.vocab.with_tokens({id_: token.content.encode()})
+            added_ids = self.whole.added_ids | {id_}
+            self.whole = dataclasses.replace(self.whole, vocab=vocab, added_ids=added_ids)
+
     def is_new(self, token: AddedToken | str) -> bool:
         """Return whether a token is not an added one."""
         return str(token) not in self._added
@@ -214,18 +227,20 @@ class Draft:
         )
 
     def _marked(self) -> dict[int, AddedToken]:
-        """Return the added tokens; those of roles and the extra ones are special: decoding may leave them out.
+        """Return the added tokens; special are those that decoding may leave out: of roles, and the extra ones.
 
         The classes in Python search for all tokens at once, and a definition for those with `normalized` after the
         others; so no token has it if the order matters.
         """
-        listed = {str(token) for token in self.special_tokens()} - self.kept_in_text
+        listed = {str(token) for token in self.special_tokens()}
         texts = [[t.content for t in self.added.values() if t.normalized is flag] for flag in (False, True)]
-        alike = overlap(texts[0], texts[1]) or overlap(texts[1], texts[0])
+        alike = self.whole is not None and self.whole.normalizer is None
+        alike = alike and (overlap(texts[0], texts[1]) or overlap(texts[1], texts[0]))
         made = {}
         for id_, token in self.added.items():
-            rules = {"special": token.special or token.content in listed, **({"normalized": False} if alike else {})}
-            made[id_] = AddedToken.of({**token.as_dict(), **rules})
+            special = token.content in listed and token.content not in self.kept_in_text
+            normalized = token.normalized and not alike
+            made[id_] = AddedToken.of({**token.as_dict(), "special": special, "normalized": normalized})
         return made
 
 

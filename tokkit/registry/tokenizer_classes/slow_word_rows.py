@@ -105,7 +105,7 @@ def basic_words(given: Given, *, chinese: bool) -> BasicWords:
         )
     return BasicWords(
         lowercase=bool(given["do_lower_case"]), chinese=chinese, strip_accents=given.get("strip_accents"),
-        never_split=vocab_files.special_texts(given),
+        never_split=frozenset(vocab_files.special_texts(given)),
     )  # fmt: skip
 
 
@@ -132,6 +132,13 @@ def _tapas(given: Given, paths: Paths) -> Definition:
     if empty not in made.vocab:
         raise FormatError(f"the token of empty texts, {empty!r}, must be in vocab.txt, and first of the extra tokens")
     return replace(made, pretokenizer=Steps((EmptyTexts(empty), made.pretokenizer)))
+
+
+def _hide_known(draft: Any, given: Given) -> None:
+    """Let the tokens of the vocabulary be words like others, as the class does."""
+    for id_, token in draft.added.items():
+        if token.content in draft.whole.vocab:
+            draft.hide(id_)
 
 
 def _mgpstr(given: Given, paths: Paths) -> Definition:
@@ -182,7 +189,7 @@ ROWS: dict[str, Row] = {
     "RoCBertTokenizer": _ROC_BERT,
     "TapasTokenizer": replace(
         _ROC_BERT, files={"vocab_file": "vocab.txt"}, scripted=_tapas, extra=_tapas_extra, inputs=TYPES,
-        inputs_too="tables",
+        inputs_too="tables", finish=_hide_known,
         roles={**SQUARE, "empty_token": "[EMPTY]"},
         arguments={
             **{**_BASIC, "clean_up_tokenization_spaces": True, "model_max_length": 512, "cell_trim_length": -1},

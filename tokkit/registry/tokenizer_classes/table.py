@@ -5,9 +5,12 @@ from __future__ import annotations
 from tokkit.registry.tokenizer_classes import (
     byte_level_rows,
     byte_rows,
+    japanese_rows,
     piece_bpe_rows,
     piece_rows,
+    refused_rows,
     slow_word_rows,
+    speech_rows,
     whisper_rows,
     wordpiece_rows,
 )
@@ -24,5 +27,8 @@ CLASSES: dict[str, Row] = {
     **whisper_rows.ROWS,
     **byte_rows.ROWS,
     **slow_word_rows.ROWS,
+    **speech_rows.ROWS,
+    **japanese_rows.ROWS,
+    **refused_rows.ROWS,
 }
 """Class of transformers 5.24 → its row; names that stand for another class are in choice.py."""

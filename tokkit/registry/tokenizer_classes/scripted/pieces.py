@@ -92,7 +92,7 @@ class Lookup:
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Encoder:
         """Return the encoder; VocabError, when it encodes, for a pretoken without a token if there is no unknown one."""
         ids = own_ids(vocab, added_ids)
-        unknown = vocab.get(self.unk_token)
+        unknown = ids.get(self.unk_token)
 
         def tokens(pretoken: str) -> Tokens:
             id_ = ids.get(self.others.get(pretoken, pretoken), unknown)

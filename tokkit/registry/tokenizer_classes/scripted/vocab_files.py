@@ -63,7 +63,7 @@ def ranks_of(path: str, *, skipped: int, width: int | None = None) -> dict[tuple
     return {tuple(line.split()[:width]): rank for rank, line in enumerate(lines)}
 
 
-def special_texts(given: Given) -> frozenset[str]:
+def special_texts(given: Given) -> tuple[str, ...]:
     """Return the texts of all special tokens: those of roles, the extra ones, and those with a name of their own."""
     found: list[Any] = [given.get(role) for role in ROLES]
     extra = given.get("extra_special_tokens")
@@ -72,4 +72,4 @@ def special_texts(given: Given) -> frozenset[str]:
     named = {key: value for key, value in given.items() if key.endswith("_token") and key not in ROLES}
     for tokens in (extra, given.get("model_specific_special_tokens"), named):
         found += list(tokens.values()) if isinstance(tokens, Mapping) else list(tokens or ())
-    return frozenset(str(token) for token in found if token is not None)
+    return tuple(dict.fromkeys(str(token) for token in found if token is not None))

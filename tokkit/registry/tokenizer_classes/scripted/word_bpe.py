@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tokkit.decoders.base import Decoder
+from tokkit.decoders.byte_level import bytes_of
+from tokkit.formats.byte_symbols import to_symbols
 from tokkit.registry.tokenizer_classes.scripted.edits import edit, replaced, whole
 from tokkit.registry.tokenizer_classes.scripted.pieces import Encoder, Tokens, no_token, own_ids
 
@@ -51,7 +54,8 @@ class WordBPE:
 
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Encoder:
         """Return the encoder; VocabError, when it encodes, for an unknown symbol if there is no unknown token."""
-        ids, unknown = own_ids(vocab, added_ids), vocab.get(self.unk_token)
+        ids = own_ids(vocab, added_ids)
+        unknown = ids.get(self.unk_token)
 
         def tokens(word: str) -> Tokens:
             symbols = merged([*word[:-1], word[-1] + END], self.ranks)
@@ -64,6 +68,44 @@ class WordBPE:
                 yield id_, len(symbol)
 
         return Encoder(tokens)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolBPE:
+    """Model: the byte symbols of an ASCII word after all merges; the symbol of a space alone is the token `space`."""
+
+    ranks: Mapping[tuple[str, ...], int]
+    unk_token: str
+    space: str
+
+    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Encoder:
+        """Return the encoder; VocabError, when it encodes, for an unknown symbol if there is no unknown token."""
+        ids = own_ids(vocab, added_ids)
+        unknown = ids.get(self.unk_token)
+
+        def tokens(word: str) -> Tokens:
+            for symbol in merged(list(to_symbols(word.encode())), self.ranks):
+                id_ = ids.get(self.space) if symbol == _SPACE else None
+                id_ = ids.get(symbol, unknown) if id_ is None else id_
+                if id_ is None:
+                    raise no_token(symbol)
+                yield id_, len(symbol)
+
+        return Encoder(tokens)
+
+
+_SPACE = to_symbols(b" ")
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolBytes(Decoder):
+    """Turns byte symbols into bytes, and the bytes into text; `errors` says what becomes of invalid UTF-8."""
+
+    errors: str
+
+    def decode_chain(self, tokens: Iterable[str]) -> list[str]:
+        """Return the text as one token."""
+        return [bytes_of("".join(tokens)).decode("utf-8", self.errors)]
 
 
 @dataclass(frozen=True, slots=True)
