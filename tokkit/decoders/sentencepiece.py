@@ -181,3 +181,62 @@ class SentencePieceStream:
             return decoder.decode(b"", final=True) if first is None else self._whole.decode(first, self._errors)
         finally:
             self._begin()
+
+
+# ---- pieces by their names
+
+_MARK, _INVALID = "\u2581", "\ufffd"
+
+
+def surfaces_of(model: SentencePieceModel, ids: list[int], names: list[str]) -> list[str]:
+    """Return the text that each piece adds to a decoded text; an unknown piece with a name of its own is that name."""
+    rules, types = model.normalizer, model.types
+    made: list[str] = []
+    begun, k = not (rules.add_dummy_prefix or rules.remove_extra_whitespaces), 0
+    while k < len(ids):
+        if types[ids[k]] == BYTE:
+            end = next((i for i in range(k, len(ids)) if types[ids[i]] != BYTE), len(ids))
+            made += _of_bytes(bytes(int(name[3:5], 16) for name in names[k:end]))
+            begun, k = True, end
+            continue
+        surface, drops_space = _surface(model, ids[k], names[k], begun)
+        made.append(surface)
+        begun = begun or drops_space or bool(surface)
+        k += 1
+    return made
+
+
+def text_of_names(model: SentencePieceModel, names: list[str]) -> str:
+    """Return the text of pieces that are given by name; a name that is not a piece is its own text."""
+    found = [model.pieces.get(name) for name in names]
+    ids = [model.unk_id if id_ is None else id_ for id_ in found]
+    text = "".join(surfaces_of(model, ids, names))
+    return text if model.denormalizer is None else SentencePiece(model, len(model.pieces)).denormalized(text)
+
+
+def _surface(model: SentencePieceModel, id_: int, name: str, begun: bool) -> tuple[str, bool]:
+    """Return the text of a piece, and whether a space was dropped before it, which ends the start of the text."""
+    if model.types[id_] == CONTROL:
+        return "", False
+    if id_ == model.unk_id:
+        return (model.unk_surface if name.encode() == model.pieces[id_] else name), False
+    bare = name.removeprefix(_MARK) if not begun else name
+    return bare.replace(_MARK, " "), bare != name and not model.normalizer.remove_extra_whitespaces
+
+
+def _of_bytes(data: bytes) -> list[str]:
+    """Return the surface of each byte: a character is its last byte's, and each invalid byte is U+FFFD."""
+    made: list[str] = []
+    at = 0
+    while at < len(data):
+        width = next((n for n in range(1, 5) if _is_character(data[at : at + n])), 0)
+        made += [""] * (width - 1) + [data[at : at + width].decode()] if width else [_INVALID]
+        at += width or 1
+    return made
+
+
+def _is_character(data: bytes) -> bool:
+    try:
+        return len(data.decode()) == 1
+    except UnicodeDecodeError:
+        return False

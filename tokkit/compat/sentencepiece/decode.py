@@ -8,10 +8,10 @@ import numpy as np
 
 from tokkit.compat.sentencepiece.messages import message
 from tokkit.compat.sentencepiece.text import Piece, SentencePieceText, gaps, in_characters
-from tokkit.decoders.sentencepiece import SentencePiece
-from tokkit.sentencepiece_model import BYTE, CONTROL, SentencePieceModel
+from tokkit.decoders.sentencepiece import SentencePiece, surfaces_of
+from tokkit.sentencepiece_model import SentencePieceModel
 
-_SPACE, _ODD = "▁", "\ufffd"
+_ODD = "\ufffd"
 
 
 def repaired(data: bytes) -> tuple[bytes, Any]:
@@ -39,10 +39,6 @@ class Decoder:
     def __init__(self, model: SentencePieceModel, pieces: list[str]) -> None:
         self._model, self._pieces = model, pieces
         self._whole = SentencePiece(model, len(pieces))
-        rules = model.normalizer
-        self._strips = rules.add_dummy_prefix or rules.remove_extra_whitespaces
-        self._strips_all = rules.remove_extra_whitespaces
-        self._types = model.types.tolist()
 
     def checked(self, ids: Any) -> list[int]:
         """Return ids as a list; for invalid ids TypeError or IndexError, as in sentencepiece."""
@@ -73,7 +69,7 @@ class Decoder:
         return self._proto([unknown if id_ is None else id_ for id_ in found], names)
 
     def _proto(self, ids: list[int], names: list[str]) -> SentencePieceText:
-        surfaces = self._surfaces(ids, names)
+        surfaces = surfaces_of(self._model, ids, names)
         text = "".join(surface or "" for surface in surfaces)
         places = gaps([len((surface or "").encode()) for surface in surfaces])
         pieces = [
@@ -81,50 +77,6 @@ class Decoder:
             for name, id_, surface, (a, b) in zip(names, ids, surfaces, places, strict=True)
         ]
         return SentencePieceText(self._whole.denormalized(text), pieces)
-
-    def _surfaces(self, ids: list[int], names: list[str]) -> list[str]:
-        made: list[str] = []
-        begun, k = not self._strips, 0
-        while k < len(ids):
-            if self._types[ids[k]] == BYTE:
-                end = k
-                while end < len(ids) and self._types[ids[end]] == BYTE:
-                    end += 1
-                made += _of_bytes(bytes(int(name[3:5], 16) for name in names[k:end]))
-                begun, k = True, end
-                continue
-            surface, seen = self._surface(ids[k], names[k], begun)
-            made.append(surface)
-            begun = begun or seen or bool(surface)
-            k += 1
-        return made
-
-    def _surface(self, id_: int, name: str, begun: bool) -> tuple[str, bool]:
-        """Return the text of a piece, and whether a space was dropped before it, which ends the start of the text."""
-        if self._types[id_] == CONTROL:
-            return "", False
-        if id_ == self._model.unk_id:
-            return (self._model.unk_surface if name == self._pieces[id_] else name), False
-        bare = name.removeprefix(_SPACE) if not begun else name
-        return bare.replace(_SPACE, " "), bare != name and not self._strips_all
-
-
-def _of_bytes(data: bytes) -> list[str]:
-    """Return the surface of each byte: a character is its last byte's, and each invalid byte is U+FFFD."""
-    made: list[str] = []
-    at = 0
-    while at < len(data):
-        width = next((n for n in range(1, 5) if _is_character(data[at : at + n])), 0)
-        made += [""] * (width - 1) + [data[at : at + width].decode()] if width else [_ODD]
-        at += width or 1
-    return made
-
-
-def _is_character(data: bytes) -> bool:
-    try:
-        return len(data.decode()) == 1
-    except UnicodeDecodeError:
-        return False
 
 
 # ---- arguments and results of a processor's decode

@@ -24,7 +24,8 @@ _EXTRA, _OLDER_EXTRA, _NAMED = "extra_special_tokens", "additional_special_token
 class Built:
     """A tokenizer of a class: its definition, special tokens by role, extra ones, and the arguments it was made with.
 
-    `named` are roles besides the usual ones, with their tokens; `settings` the arguments as given.
+    `named` are roles besides the usual ones, with their tokens; `settings` the arguments as given. `target` encodes
+    and decodes the texts of the other language, for a class that has another vocabulary for them.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Built:
     named: list[str]
     given: Given
     settings: dict[str, Any]
+    target: Definition | None = None
 
 
 def row_of(name: str) -> Row:
@@ -91,7 +93,7 @@ def build(
     given = arguments(row, settings)
     draft = whole or _draft(name, row, given, paths, file)
     named = _take_roles(draft, row, given, settings)
-    _add_tokens(draft, given)
+    _add_tokens(draft, row, given)
     draft.updates_around |= "add_bos_token" in given or "add_eos_token" in given
     draft.updates_around |= draft.file.get("post_processor") is None
     if row.scripted is None and draft.updates_around:
@@ -105,7 +107,9 @@ def build(
         take_language(draft, row.languages, given)
     if row.finish is not None:
         row.finish(draft, given)
-    return Built(name, row, draft.definition(), draft.roles, draft.extra, named, given, dict(settings))
+    made = draft.definition()
+    target = None if row.target is None else draft.definition_of(row.target(given, paths, draft))
+    return Built(name, row, made, draft.roles, draft.extra, named, given, dict(settings), target)
 
 
 def _draft(name: str, row: Row, given: Given, paths: Mapping[str, str], file: JSON | None) -> Draft:
@@ -136,7 +140,7 @@ def _take_roles(draft: Draft, row: Row, given: Given, settings: Mapping[str, Any
             raise OptionError(f"{role} is {value!r:.80}; it must be a str or an AddedToken")
         draft.roles[role] = value
     extra = settings.get(_EXTRA)
-    if _EXTRA not in settings:
+    if _EXTRA not in settings or row.adds_extra:
         extra = row.extra(given) if row.extra is not None else given.get(_OLDER_EXTRA)
     named = {
         key: value for key, value in given.items() if key.endswith("_token") and key not in ROLES and is_token(value)
@@ -149,11 +153,16 @@ def _take_roles(draft: Draft, row: Row, given: Given, settings: Mapping[str, Any
     return list(named)
 
 
-def _add_tokens(draft: Draft, given: Given) -> None:
+def _add_tokens(draft: Draft, row: Row, given: Given) -> None:
     """Add the tokens of the files, by their ids, then those of roles and extra ones that are still missing."""
     if draft.whole is not None and not draft.is_kept:
         draft.add_with_ids(given.get("added_tokens_decoder") or {})
-        draft.add([AddedToken(str(token), special=True) for token in draft.special_tokens() if draft.is_new(token)])
+        more = [AddedToken(str(token), special=True) for token in draft.special_tokens() if draft.is_new(token)]
+        if row.numbers is None:
+            draft.add(more)
+        else:
+            ids = row.numbers(draft, given, [token.content for token in more if token.content])
+            draft.add_numbered((ids[token.content], token) for token in more if token.content in ids)
         return
     known = {repr(token) for token in draft.added.values()}
     listed = given.get("added_tokens_decoder") or {}

@@ -154,7 +154,11 @@ class Draft:
 
     def add_with_ids(self, tokens: Mapping[int, AddedToken]) -> None:
         """Add tokens with these ids, as classes in Python do."""
-        self._added |= {token.content: (id_, token) for id_, token in sorted(tokens.items())}
+        self.add_numbered(sorted(tokens.items()))
+
+    def add_numbered(self, tokens: Iterable[tuple[int, AddedToken]]) -> None:
+        """Add tokens, each with its id."""
+        self._added |= {token.content: (id_, token) for id_, token in tokens}
 
     def replace(self, id_: int, token: AddedToken) -> None:
         """Give the added token of an id other rules."""
@@ -211,10 +215,11 @@ class Draft:
         if self.whole is None:
             listed = [{"id": id_, **token.as_dict()} for id_, token in self.added.items()]
             return tokenizer_json.from_json({"version": "1.0", **self.file, "added_tokens": listed})
-        return self._whole_definition(self.whole)
+        return self.definition_of(self.whole)
 
-    def _whole_definition(self, whole: Definition) -> Definition:
+    def definition_of(self, whole: Definition) -> Definition:
         """Return a definition of components in Python, with the added tokens and the template."""
+        self._check_ids()
         new = {id_: token.content.encode() for id_, token in self.added.items() if id_ not in whole.vocab}
         tokens = self.added if self.is_kept else self._marked()
         return dataclasses.replace(
@@ -242,6 +247,16 @@ class Draft:
             normalized = token.normalized and not alike
             made[id_] = AddedToken.of({**token.as_dict(), "special": special, "normalized": normalized})
         return made
+
+    def _check_ids(self) -> None:
+        """Raise FormatError if two added tokens have one id, which is an accident of the numbering there."""
+        texts: dict[int, str] = {}
+        for id_, token in self._added.values():
+            if texts.setdefault(id_, token.content) != token.content:
+                raise FormatError(
+                    f"the added tokens {texts[id_]!r} and {token.content!r} would both have the id {id_}, as in "
+                    "transformers; give each an id in added_tokens_decoder"
+                )
 
 
 def postprocessor_of(value: Any) -> Any:

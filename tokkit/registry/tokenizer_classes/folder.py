@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tokkit import formats
-from tokkit.errors import FormatError, OptionError, TokkitError
+from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
 from tokkit.formats import files
 from tokkit.registry.tokenizer_classes import build, choice, settings, sources
 from tokkit.registry.tokenizer_classes.build import Built
@@ -80,7 +80,7 @@ def load(
         found = settings.gather(stated, folder, file, asked)
         build.warn_unknown(name, row, found, asked)
         return build.build(name, found, paths, file, whole)
-    except (FormatError, OptionError) as error:
+    except (FormatError, OptionError, VocabError) as error:
         raise _named(error, path, name) from None
 
 

@@ -75,7 +75,10 @@ def _neox(given: Given, paths: Paths) -> Definition:
         ended = len(lines)
     else:
         ended = len(lines) - 1
-    words = [[line] if "," not in line or (line == "," and id_ >= ended) else line.split(",") for id_, line in enumerate(lines)]
+    words = [
+        [line] if "," not in line or (line == "," and id_ >= ended) else line.split(",")
+        for id_, line in enumerate(lines)
+    ]
     ids = {word: id_ for id_, spelt in enumerate(words) for word in spelt}
     raw = vocab_files.ids_of_lines([",".join(spelt) for spelt in words], path)
     renamed = {",".join(spelt): japanese.decoded(spelt[0], names["emoji_inv"] or {}) for spelt in words}

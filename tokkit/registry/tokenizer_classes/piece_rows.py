@@ -131,7 +131,7 @@ def _lasr(given: Given) -> JSON:
 # ---- vocabularies of a .model's pieces
 
 
-def _fairseq(given: Given, pieces: Scored) -> Scored:
+def fairseq_pieces(given: Given, pieces: Scored) -> Scored:
     return [*start_of(given, "bos", "pad", "eos", "unk"), *pieces[3:], (given.text("mask_token"), 0.0)]
 
 
@@ -278,7 +278,7 @@ ROWS: dict[str, Row] = {
         extra=_or_default("<s>NOTUSED", "</s>NOTUSED", "<unk>NOTUSED"),
     ),
     "XLMRobertaTokenizer": Row(
-        roles=BART, arguments=_PREFIX, files=FAIRSEQ, model="Unigram", pieces=_fairseq, parts=_xlm_roberta,
+        roles=BART, arguments=_PREFIX, files=FAIRSEQ, model="Unigram", pieces=fairseq_pieces, parts=_xlm_roberta,
         template=_FAIRSEQ_AROUND,
     ),
     "MBartTokenizer": Row(

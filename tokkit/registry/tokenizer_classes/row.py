@@ -88,11 +88,13 @@ class Row:
     `pieces` makes the vocabulary from the pieces of a .model. `parts` returns the stages and the model's fields, in
     the form of a tokenizer.json; without it, and with `keeps_file`, the tokenizer.json is used as it is (its
     postprocessor too, without `puts_around_file`). `template` is what is put around texts; without it, bos and eos
-    as `add_bos_token` and `add_eos_token` say. `extra` are extra special tokens. `finish` has the rest: what
-    happens after the special tokens are known. `scripted` returns the definition, without added tokens, of a class
-    that is Python code in transformers. `word_end` is replaced by a space in decoded text; with `groups_repeats`,
-    repeated ids and padding are left out of it. `refused` says why tokkit cannot be exact, and the way out;
-    `inputs_too` which other inputs a class takes there.
+    as `add_bos_token` and `add_eos_token` say. `extra` are the extra special tokens if none are given, or with
+    `adds_extra` also then. `finish` has the rest: what happens after the special tokens are known. `scripted`
+    returns the definition, without added tokens, of a class that is Python code in transformers; `numbers` the ids
+    of special tokens that its files do not number, if it does not count all tokens for them; `target` the same for
+    the texts of the other language, if they have a vocabulary of their own. `word_end` is replaced by a space in
+    decoded text; with `groups_repeats`, repeated ids and padding are left out of it. `refused` says why tokkit
+    cannot be exact, and the way out; `inputs_too` which other inputs a class takes there.
     """
 
     roles: Mapping[str, AddedToken | str | None] = field(default_factory=dict)
@@ -103,8 +105,11 @@ class Row:
     parts: Callable[[Given], JSON] | None = None
     template: Callable[[Any, Given], Template | JSON] | Template | None = None
     extra: Callable[[Given], list[Any]] | None = None
+    adds_extra: bool = False
     finish: Callable[[Any, Given], None] | None = None
     scripted: Callable[[Given, Mapping[str, str]], Definition] | None = None
+    numbers: Callable[[Any, Given, list[str]], dict[str, int]] | None = None
+    target: Callable[[Given, Mapping[str, str], Any], Definition] | None = None
     languages: Languages | None = None
     inputs: tuple[str, ...] = NO_TYPES
     side: str = "right"

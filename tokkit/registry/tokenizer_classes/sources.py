@@ -75,7 +75,7 @@ def from_vocabulary(row: Row, name: str, given: Given, paths: Mapping[str, str])
     if path is not None and os.fspath(path).endswith(SPIECE):
         return _from_pieces(row, name, given, os.fspath(path))
     if path is not None:
-        vocab = _read_vocabulary(os.fspath(path))
+        vocab = read_vocabulary(os.fspath(path))
     if merges is None and "merges_file" in paths:
         merges = paths["merges_file"]
     if vocab is None:
@@ -103,7 +103,7 @@ def _is_path(value: object) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
-def _read_vocabulary(path: str) -> dict[str, int]:
+def read_vocabulary(path: str) -> dict[str, int]:
     """Return token → id of a vocab.json, or of the lines of a vocab.txt."""
     with files.naming(path):
         data = files.read_bytes(path)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from tokkit.registry.tokenizer_classes import (
     byte_level_rows,
     byte_rows,
+    entity_and_box_rows,
     japanese_rows,
     piece_bpe_rows,
     piece_rows,
     refused_rows,
+    sentencepiece_rows,
     slow_word_rows,
     speech_rows,
+    translation_rows,
     whisper_rows,
     wordpiece_rows,
 )
@@ -30,5 +33,8 @@ CLASSES: dict[str, Row] = {
     **speech_rows.ROWS,
     **japanese_rows.ROWS,
     **refused_rows.ROWS,
+    **sentencepiece_rows.ROWS,
+    **translation_rows.ROWS,
+    **entity_and_box_rows.ROWS,
 }
 """Class of transformers 5.24 → its row; names that stand for another class are in choice.py."""

@@ -38,9 +38,7 @@ def changes(edits: Iterable[Edit]) -> Iterator[tuple[str, int]]:
             removed += n_old
 
 
-def replaced(
-    text: str, pattern: re.Pattern[str] | Any, replacement: Callable[[re.Match[str]], str]
-) -> Iterator[Edit]:
+def replaced(text: str, pattern: re.Pattern[str] | Any, replacement: Callable[[re.Match[str]], str]) -> Iterator[Edit]:
     """Yield the edits that replace the matches of a pattern."""
     at = 0
     for match in pattern.finditer(text):

@@ -70,9 +70,7 @@ class EndOnce(Template):
         places = self.pair if pair else self.single
         after = zip(places, places[1:], strict=False)
         return {
-            text.what: ids[end.what]
-            for text, end in after
-            if isinstance(text.what, int) and isinstance(end.what, str)
+            text.what: ids[end.what] for text, end in after if isinstance(text.what, int) and isinstance(end.what, str)
         }
 
     def without_end(self, number: int, *, pair: bool) -> EndOnce:

@@ -104,7 +104,14 @@ def decoded(word: str, emoji: Mapping[str, str]) -> str:
         return bytes([int(word[6:-2])]).decode("utf-8", "replace")
     if word.startswith("<|emoji") and word.endswith("|>"):
         return emoji[word]
-    signs = {"<SP>": " ", "<BR>": "\n", "<TAB>": "\t", "<BLOCK>": "\u2580", "<KIGOU>": "\u01c0", "<U2000U2BFF>": "\u2016"}
+    signs = {
+        "<SP>": " ",
+        "<BR>": "\n",
+        "<TAB>": "\t",
+        "<BLOCK>": "\u2580",
+        "<KIGOU>": "\u01c0",
+        "<U2000U2BFF>": "\u2016",
+    }
     return signs.get(word, word)
 
 
@@ -114,7 +121,9 @@ class Compatible:
 
     def normalize(self, text: AlignedText) -> None:
         """Change each part of the text that is not an added token."""
-        edit(text, lambda part: normalized(part, "NFKC") if unicodedata.normalize("NFKC", part) != part else _same(part))
+        edit(
+            text, lambda part: normalized(part, "NFKC") if unicodedata.normalize("NFKC", part) != part else _same(part)
+        )
 
 
 def _same(part: str) -> Iterator[tuple[int, str]]:

@@ -67,7 +67,9 @@ def as_found(text: AlignedText, ids: list[int], spans: list[tuple[int, int]], wo
         origin = text.spans().astype(np.int64)
         first = np.minimum(places[:, 0], len(origin) - 1)
         last = np.maximum(places[:, 1] - 1, first)
-        places = np.stack([origin[first, 0], np.where(places[:, 0] < places[:, 1], origin[last, 1], origin[first, 0])], axis=1)
+        places = np.stack(
+            [origin[first, 0], np.where(places[:, 0] < places[:, 1], origin[last, 1], origin[first, 0])], axis=1
+        )
     return np.array(ids, dtype=np.uint32), places, np.array(words, dtype=np.int32)
 
 

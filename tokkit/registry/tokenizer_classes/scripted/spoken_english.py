@@ -13,18 +13,52 @@ from tokkit.registry.tokenizer_classes.scripted.edits import edit, replaced
 if TYPE_CHECKING:
     from tokkit._core.align import AlignedText
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SCALES = ("", " thousand", " million", " billion", " trillion", " quadrillion")
 _LONG = dict(
     word.split(":")
-    for word in (
-        "mrs:misess mr:mister dr:doctor st:saint co:company jr:junior maj:major gen:general drs:doctors rev:reverend "
-        "lt:lieutenant hon:honorable sgt:sergeant capt:captain esq:esquire ltd:limited col:colonel ft:fort"
-    ).split()
+    for word in [
+        "mrs:misess",
+        "mr:mister",
+        "dr:doctor",
+        "st:saint",
+        "co:company",
+        "jr:junior",
+        "maj:major",
+        "gen:general",
+        "drs:doctors",
+        "rev:reverend",
+        "lt:lieutenant",
+        "hon:honorable",
+        "sgt:sergeant",
+        "capt:captain",
+        "esq:esquire",
+        "ltd:limited",
+        "col:colonel",
+        "ft:fort",
+    ]
 )
 
 
