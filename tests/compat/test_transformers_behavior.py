@@ -221,6 +221,39 @@ def test_encodings_are_made_when_they_are_asked_for(tok: Any, monkeypatch: pytes
     assert calls == [1]
 
 
+def test_the_file_of_a_vocabulary_is_copied(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "model"
+    place.mkdir()
+    (place / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
+    with pytest.raises(ValueError, match="there is no file of a vocabulary to copy"):
+        face.AutoTokenizer.from_pretrained(place).save_vocabulary(tmp_path)
+    for name, copied in (("vocab.txt", "vocab.txt"), ("spiece.model", "tokenizer.model")):
+        (place / name).write_text("[UNK]")
+        tok = face.AutoTokenizer.from_pretrained(place)
+        assert tok.save_vocabulary(tmp_path) == (str(tmp_path / copied),)
+        assert (tmp_path / copied).read_text() == "[UNK]"
+        assert tok.save_vocabulary(tmp_path, "x") == (str(tmp_path / f"x-{copied}"),)
+        assert tok.save_vocabulary(tmp_path / "none") is None
+
+
+def test_names_of_base_classes_are_for_annotations_and_isinstance(tok: Any) -> None:
+    assert isinstance(tok, face.PreTrainedTokenizerBase)
+    assert not isinstance(tok, face.PreTrainedTokenizer)
+    with pytest.raises(ValueError, match="in Python code, which tokkit does not run"):
+        face.PreTrainedTokenizer()
+
+
+def test_a_file_for_a_version_of_transformers_is_chosen(folder: Path, tmp_path: Path) -> None:
+    value = json.loads((folder / "tokenizer.json").read_text())
+    (tmp_path / "tokenizer.json").write_text(json.dumps(value))
+    value["model"]["vocab"]["unseen"] = max(value["model"]["vocab"].values()) + 1
+    for version, n in (("4.0.0", 1), ("42.0.0", 0), ("5.24", 1)):
+        (tmp_path / f"tokenizer.{version}.json").write_text(json.dumps(value))
+        names = [f"tokenizer.{version}.json", "tokenizer.json"]
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"fast_tokenizer_files": names}))
+        assert len(face.AutoTokenizer.from_pretrained(tmp_path)) == len(face.AutoTokenizer.from_pretrained(folder)) + n
+
+
 def test_training_keeps_components_and_roles(tok: Any, byte_level: Any) -> None:
     new = tok.train_new_from_iterator([["ape apes"], ["aping apes"]], 30, new_special_tokens=["<x>"])
     assert type(new) is face.BertTokenizer

@@ -77,6 +77,15 @@ def test_inputs_of_every_shape(each: Both, words: bool) -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["a 日本 b🦜🦜 c", "x 🦜 <extra_id_0> 日", "日" * 5 + " a"])
+def test_unknown_tokens_show_their_text(each: Both, text: str) -> None:
+    def tokens(tok: Any, **options: Any) -> Any:
+        return [(one.tokens, one.offsets) for one in tok(text, **options).encodings]
+
+    cut = {"truncation": True, "max_length": 6, "return_overflowing_tokens": True}
+    all_same(each, [tokens, lambda t: tokens(t, **cut), lambda t: t.tokenize(text, text)])
+
+
 def test_single_texts_and_pairs_in_one_batch(each: Both) -> None:
     def columns(tok: Any, batch: Any, words: bool, options: dict[str, Any]) -> Any:
         made = tok(batch, is_split_into_words=words, **options)

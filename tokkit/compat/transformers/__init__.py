@@ -11,16 +11,19 @@ from typing import Any
 
 from tokkit.compat.transformers.auto import AutoTokenizer, class_named
 from tokkit.compat.transformers.batch_encoding import BatchEncoding, CharSpan, TokenSpan
+from tokkit.compat.transformers.python_backend import PreTrainedTokenizer
 from tokkit.compat.transformers.tokenizer import PreTrainedTokenizerFast
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 
-TokenizersBackend = PreTrainedTokenizerFast
+PreTrainedTokenizerBase = TokenizersBackend = PreTrainedTokenizerFast
 
 __all__ = [
     "AddedToken",
     "AutoTokenizer",
     "BatchEncoding",
     "CharSpan",
+    "PreTrainedTokenizer",
+    "PreTrainedTokenizerBase",
     "PreTrainedTokenizerFast",
     "TokenSpan",
     "TokenizersBackend",

@@ -257,7 +257,7 @@ def _with_surfaces(encoding: Encoding, unknown: int) -> Encoding:
             for id_, token, surface in zip(*columns, strict=True)
         ]
 
-    if unknown not in encoding.column("ids"):
+    if not any(unknown in part.column("ids") for part in (encoding, *encoding.overflowing)):
         return encoding
     overflow = [_with_surfaces(part, unknown) for part in encoding.overflowing]
     return replaced(encoding, overflow=tuple(overflow), tokens=tokens)

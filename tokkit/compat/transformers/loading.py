@@ -19,6 +19,7 @@ from tokkit.tokenizer import Tokenizer
 
 OLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 """Names of the hub without an organization: gpt2, bert-base-uncased."""
+VOCABULARIES = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.txt", "vocab.json")
 
 
 def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_files_only: bool = False) -> Path:
@@ -35,6 +36,11 @@ def found(name: Any, *, revision: str | None = None, subfolder: str = "", local_
         how = f"tokkit fetch {full}" if hub.is_name(full) else f"hf download {full}"
         raise DownloadError(f"{full} is neither a folder nor in the hub's cache; run {how} to download it") from None
     return place.parent / subfolder if subfolder else place.parent
+
+
+def vocabulary_in(folder: Path) -> Path | None:
+    """Return the file of a vocabulary in a folder, other than tokenizer.json; None if there is none."""
+    return next((folder / name for name in VOCABULARIES if (folder / name).is_file()), None)
 
 
 def stated_in(path: Path) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 
 from tokkit import formats
 from tokkit.compat.transformers.chat import Chat
+from tokkit.compat.transformers.vocabulary import LOG
 from tokkit.errors import OptionError
 from tokkit.formats import tokenizer_json
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 
-_LOG = logging.getLogger("tokkit")
 _NOT_SAVED = frozenset((
     *("chat_template", "name_or_path", "tokenizer_object", "tokenizer_file", "vocab_file", "merges_file"),
     *("added_tokens_decoder", "additional_special_tokens", "extra_special_tokens", "model_specific_special_tokens"),
@@ -24,10 +23,11 @@ _NOT_SAVED = frozenset((
 
 
 class Save(Chat):
-    """`save_pretrained`."""
+    """`save_pretrained` and `save_vocabulary`."""
 
     init_kwargs: dict[str, Any]
     _class_name: str
+    _files: Mapping[str, str]
 
     def save_pretrained(
         self,
@@ -42,7 +42,7 @@ class Save(Chat):
             raise OptionError("push_to_hub is True; tokkit uploads nothing: huggingface_hub's upload_folder does")
         folder = Path(os.fspath(save_directory))
         if folder.is_file():
-            _LOG.error("%s is a file; save_pretrained needs a folder", folder)
+            LOG.error("%s is a file; save_pretrained needs a folder", folder)
             return None
         folder.mkdir(parents=True, exist_ok=True)
         start = f"{filename_prefix}-" if filename_prefix else ""
@@ -64,9 +64,31 @@ class Save(Chat):
         for path, content in {folder / f"{start}tokenizer_config.json": text, **written}.items():
             path.parent.mkdir(exist_ok=True)
             formats.write_atomically(path, content.encode())
+        if self.row.scripted is not None:  # no tokenizer.json can hold what is Python code
+            copied = [_copied(Path(file), folder / f"{start}{Path(file).name}") for file in self._files.values()]
+            return tuple(map(str, (folder / f"{start}tokenizer_config.json", *written, *copied)))
         tokenizer = folder / f"{start}tokenizer.json"
         formats.write_atomically(tokenizer, tokenizer_json.write(self._tok.definition, added_apart=True))
         return tuple(map(str, (folder / f"{start}tokenizer_config.json", *written, tokenizer)))
+
+    def save_vocabulary(self, save_directory: Any, filename_prefix: str | None = None) -> tuple[str, ...] | None:
+        """Copy the vocabulary's file into a folder, a SentencePiece model as tokenizer.model; return its path.
+
+        OptionError if the tokenizer was not loaded from a folder with such a file: save_pretrained writes a
+        tokenizer.json.
+        """
+        folder = Path(os.fspath(save_directory))
+        if not folder.is_dir():
+            LOG.error("%s is not a folder; save_vocabulary needs one", folder)
+            return None
+        given = getattr(self, "vocab_file", None) or self.init_kwargs.get("vocab_file")
+        if not isinstance(given, (str, os.PathLike)) or not Path(given).is_file():
+            raise OptionError(
+                "there is no file of a vocabulary to copy, only a tokenizer.json; save_pretrained writes that"
+            )
+        name = "tokenizer.model" if Path(given).suffix == ".model" else Path(given).name
+        target = folder / (f"{filename_prefix}-{name}" if filename_prefix else name)
+        return (str(_copied(Path(given), target)),)
 
     def _config(self) -> dict[str, Any]:
         """Return the contents of tokenizer_config.json."""
@@ -80,8 +102,17 @@ class Save(Chat):
             config["model_specific_special_tokens"] = {role: config.pop(role) for role in roles if role in config}
         if self._extra:
             config["extra_special_tokens"] = self.extra_special_tokens
+        if self.row.scripted is not None:
+            config["added_tokens_decoder"] = {str(id_): t.as_dict() for id_, t in self.added_tokens_decoder.items()}
         config["tokenizer_class"] = self._class_name
         return config
+
+
+def _copied(source: Path, target: Path) -> Path:
+    """Copy a file, unless it is there already, and return the path of the copy."""
+    if not (target.exists() and target.samefile(source)):
+        formats.write_atomically(target, source.read_bytes())
+    return target
 
 
 def _plain(value: Any) -> Any:

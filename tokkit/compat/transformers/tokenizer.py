@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tokkit.compat.transformers import loading, training
@@ -45,7 +47,9 @@ class PreTrainedTokenizerFast(Around):
 
     row: Row = table.CLASSES[choice.PLAIN]
     class_name: ClassVar[str] = choice.PLAIN
+    _files: Mapping[str, str] = MappingProxyType({})
     _loaded_tokens: tuple[AddedToken, ...] = ()
+    vocab_file: str
     is_fast = True
     slow_tokenizer_class = None
     backend = "tokenizers"
@@ -152,6 +156,9 @@ class PreTrainedTokenizerFast(Around):
         made.__dict__.update(_roles={}, _extra=[])
         made._set_up(built, {**settings, **name})
         made._loaded_tokens = tuple(built.settings["added_tokens_decoder"].values())
+        made._files = {key: value for key, value in built.paths.items() if key != "tokenizer_file"}
+        if (vocabulary := built.paths.get("vocab_file") or loading.vocabulary_in(path)) is not None:
+            made.vocab_file = str(vocabulary)
         return made
 
     # ---- the tokenizer itself

@@ -109,7 +109,7 @@ def build(
         row.finish(draft, given)
     made = draft.definition()
     target = None if row.target is None else draft.definition_of(row.target(given, paths, draft))
-    return Built(name, row, made, draft.roles, draft.extra, named, given, dict(settings), target)
+    return Built(name, row, made, draft.roles, draft.extra, named, given, dict(settings), dict(paths), target)
 
 
 def _draft(name: str, row: Row, given: Given, paths: Mapping[str, str], file: JSON | None) -> Draft:

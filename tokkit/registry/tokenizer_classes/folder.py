@@ -19,6 +19,9 @@ from tokkit.registry.tokenizer_classes.row import Row
 from tokkit.registry.tokenizer_classes.table import CLASSES
 
 FILE = "tokenizer.json"
+VERSION = (5, 24)
+"""The version of transformers whose rules these are."""
+_VERSIONED = re.compile(r"tokenizer\.(\d+(?:\.\d+)*)\.json")
 _OTHER_VOCABULARY = re.compile(r"tokenizer\.model|tiktoken\.model")
 _MODEL_TYPE = re.compile(rb'"model"\s*:\s*\{\s*"type"\s*:\s*"(\w+)"')
 _LOG = logging.getLogger("tokkit")
@@ -74,7 +77,7 @@ def load(
         row = build.row_of(name)
         if stated is None:
             stated = {} if folder is None else settings.read(folder / settings.CONFIG)
-        paths = files_of(row, path)
+        paths = files_of(row, path, stated.get("fast_tokenizer_files"))
         whole = _read_other(row, path, paths)
         file = sources.read_file(paths["tokenizer_file"]) if "tokenizer_file" in paths else None
         found = settings.gather(stated, folder, file, asked)
@@ -91,16 +94,26 @@ def _named(error: TokkitError, path: Path, name: str) -> TokkitError:
     return type(error)(f"{place}: {said}" if name == choice.PLAIN or name in said else f"{place} ({name}): {said}")
 
 
-def files_of(row: Row, path: Path) -> dict[str, str]:
-    """Return the files of a class that exist, by argument: in a folder, or the single file."""
+def files_of(row: Row, path: Path, versions: Any = None) -> dict[str, str]:
+    """Return the files of a class that exist, by argument: in a folder, or the single file.
+
+    `versions` are names of files for versions of transformers: tokenizer.4.0.0.json.
+    """
     if not path.is_dir():
         return {"tokenizer_file" if path.name.endswith(FILE) else "vocab_file": str(path)}
-    wanted = {**row.files, "tokenizer_file": FILE}
+    wanted = {**row.files, "tokenizer_file": _newest(versions) or FILE}
     listed = sorted(os.listdir(path))
     other = next(filter(_OTHER_VOCABULARY.search, listed), None)
     if FILE not in "\n".join(listed) and other is not None:
         wanted["spm_file" if "spm_file" in wanted else "vocab_file"] = other
     return {argument: str(path / name) for argument, name in wanted.items() if (path / name).is_file()}
+
+
+def _newest(names: Any) -> str | None:
+    """Return the file for the newest version of transformers up to VERSION; None without one."""
+    matches = [_VERSIONED.fullmatch(name) for name in names or () if isinstance(name, str)]
+    versions = {tuple(map(int, match[1].split("."))): match[0] for match in matches if match}
+    return versions.get(max((version for version in versions if version <= VERSION), default=()))
 
 
 def _read_other(row: Row, path: Path, paths: Mapping[str, str]) -> Draft | None:
