@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -20,10 +21,12 @@ class Around(Save):
     """`add_bos_token`, `add_eos_token`, `src_lang`, `tgt_lang`, and calls with `text_target`."""
 
     _given: Given
+    _target: Definition | None = None
+    """The definition for targets, of a class that has another vocabulary for them."""
 
     def _become(self, definition: Definition) -> None:
         super()._become(definition)
-        self._modes: dict[tuple[str, bool], tuple[Tokenizer, Names]] = {}
+        self._modes: dict[tuple[Any, bool], tuple[Tokenizer, Names]] = {}
 
     # ---- bos and eos
 
@@ -89,32 +92,38 @@ class Around(Save):
     def _set_language(self, name: str, value: Any) -> None:
         if self.row.languages is None:
             raise AttributeError(f"{type(self).__name__} has no languages; {name} changes nothing")
+        before, self._given[name] = self._given[name], value if value is None else self.row.languages.spell(value)
         if value is not None:
-            value = self.row.languages.spell(value)
-            if value not in self._names.ids:
-                raise OptionError(f"{name} is {value!r}, which is not a token of this vocabulary")
-        self._given[name] = value
+            try:
+                build.check_language(self._draft(), self.row.languages, self._given, name)
+            except OptionError:
+                self._given[name] = before
+                raise
         if name == "src_lang":
             self._switch_to_input_mode()
 
     def _switch_to_input_mode(self) -> None:
-        """Put the tokens of the source language around texts."""
-        self._switch(self._given["src_lang"], False)
+        """Encode as for the source language."""
+        self._switch(self._given.get("src_lang"), False)
 
     def _switch_to_target_mode(self) -> None:
-        """Put the tokens of the target language around texts; that of the source, if it was not set."""
-        if self._given["tgt_lang"] is None:
-            self._given["tgt_lang"] = self._given["src_lang"]
+        """Encode as for the target language; as for the source language, if it was not set."""
+        if self._given.get("tgt_lang") is None:
+            self._given["tgt_lang"] = self._given.get("src_lang")
         self._switch(self._given["tgt_lang"], True)
 
-    def _switch(self, lang: str, is_target: bool) -> None:
-        languages, modes = self.row.languages, self._modes
-        if languages is None:
-            return
+    def _switch(self, lang: Any, is_target: bool) -> None:
+        """Use the tokenizer of a language, which is made once."""
+        modes = self._modes
+        if not modes:
+            modes[None, False] = self._own
         if (lang, is_target) not in modes:
-            draft = self._draft()
-            build.put_around(draft, languages.around(lang, self._given, is_target))
-            self._become(self._with_around(draft))
+            made = self._target if is_target and self._target is not None else self._tok.definition
+            if self.row.languages is not None:
+                draft = self._draft()
+                build.put_around(draft, self.row.languages.around(lang, self._given, is_target))
+                made = replace(made, postprocessor=postprocessor_of(draft.file["post_processor"]))
+            self._become(made)
             modes[lang, is_target] = self._own
         self._own, self._backend, self._modes = modes[lang, is_target], None, modes
 
@@ -129,13 +138,21 @@ class Around(Save):
         **kwargs: Any,
     ) -> BatchEncoding:
         """Return the ids and masks of texts; those of `text_target`, in the target language, are `labels`."""
-        if self.row.languages is None:
+        refused = set(re.findall(r"\w+", self.row.inputs_too)) & {
+            key for key, value in kwargs.items() if value is not None
+        }
+        if refused:
+            raise OptionError(
+                f"{min(refused)} was given; tokkit encodes only the texts of {type(self).__name__}, not its "
+                f"{self.row.inputs_too}"
+            )
+        if self.row.languages is None and self._target is None:
             return super().__call__(
                 text, text_pair, text_target, text_pair_target, add_special_tokens, *options, **kwargs
             )
         call = super().__call__
         for name in ("src_lang", "tgt_lang"):
-            if name in kwargs:
+            if name in kwargs and self.row.languages is not None:
                 setattr(self, name, kwargs.pop(name))
         self._switch_to_input_mode()
         made = None

@@ -106,7 +106,7 @@ class PreTrainedTokenizerFast(Around):
         self._roles.update({role: token for role, token in built.roles.items() if token is not None})
         if fill is not None and self._roles.get("pad_token") is None:
             self._roles["pad_token"] = fill.pad_token
-        self._extra = built.extra
+        self._extra, self._target = built.extra, built.target
         self._given = Given({name: value for name, value in given.items() if name not in _OF_FILES})
         self.__dict__["_ends"] = {role: bool(given.get(f"add_{role}")) for role in ("bos_token", "eos_token")}
         for name in ("add_prefix_space", *built.row.arguments):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -66,6 +67,7 @@ class Vocabulary(ABC):
     clean_up_tokenization_spaces: bool
     clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output = False
     unk_token_id: int | None
+    pad_token_id: int | None
     row: Row
 
     @property
@@ -187,6 +189,8 @@ class Vocabulary(ABC):
 
     def _text(self, given: int | list[Any], skip: bool, clean: bool | None) -> str:
         ids = [given] if isinstance(given, int) else given
+        if self.row.groups_repeats:
+            ids = [id_ for id_, _ in itertools.groupby(ids) if id_ != self.pad_token_id]
         try:
             text = self._tok.decode(ids, skip_special=skip)
         except (TokkitError, OverflowError):

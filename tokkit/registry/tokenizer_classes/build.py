@@ -36,6 +36,7 @@ class Built:
     named: list[str]
     given: Given
     settings: dict[str, Any]
+    paths: dict[str, str]
     target: Definition | None = None
 
 
@@ -218,6 +219,14 @@ def take_language(draft: Draft, languages: Languages, given: Given) -> None:
         given[key] = default if chosen is None else chosen
         if given[key] is not None:
             given[key] = languages.spell(given[key])
-        if chosen is not None and draft.find(given[key]) is None:
-            raise OptionError(f"{key} is {chosen!r}; {given[key]!r} is not a token of this vocabulary")
+        if chosen is not None:
+            check_language(draft, languages, given, key)
     put_around(draft, languages.around(given["src_lang"], given, False))
+
+
+def check_language(draft: Draft, languages: Languages, given: Given, key: str) -> None:
+    """Raise OptionError if the language of `key` ("src_lang", "tgt_lang") has no token in the vocabulary."""
+    single, _ = languages.around(given[key], given, key == "tgt_lang")
+    missing = [place[1:] for place in _places(single) if place.startswith("=") and draft.find(place[1:]) is None]
+    if missing:
+        raise OptionError(f"{key} is {given[key]!r}, and {missing[0]!r} is not a token of this vocabulary")

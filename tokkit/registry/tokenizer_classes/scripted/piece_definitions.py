@@ -11,7 +11,7 @@ from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files, sentencepiece
 from tokkit.registry.tokenizer_classes.row import Given
 from tokkit.registry.tokenizer_classes.scripted.piece_decoders import JoinedPieces
-from tokkit.registry.tokenizer_classes.scripted.pieces import Pieces
+from tokkit.registry.tokenizer_classes.scripted.sentence_pieces import Pieces
 from tokkit.sentencepiece_model import SentencePieceModel
 from tokkit.vocab import Vocab
 
