@@ -143,6 +143,12 @@ def test_what_is_wrong_with_such_a_vocabulary_is_named(tmp_path: Path) -> None:
         load(tmp_path, {**good, "tokenizer.ggml.tokens": strings(tokens)})
     with pytest.raises(FormatError, match=r"merges: merge 0 joins 'a' and 'q'.* no token is"):
         load(tmp_path, {**good, "tokenizer.ggml.merges": strings(["a q"])})
+    spelt = ("<", "0", "x", "4", "1", ">")
+    pairs = [("".join(spelt[:n]), spelt[n]) for n in range(1, 6)]
+    more = {text: id_ for id_, text in enumerate(dict.fromkeys([*ids, *spelt, *("".join(pair) for pair in pairs)]))}
+    with pytest.raises(FormatError, match=r"merges: the tokens <0x00> to <0xFF> are made by merges"):
+        load(tmp_path, keys("gemma4", "gemma4", more, pairs))
+    load(tmp_path, keys("gpt2", "sarvam-moe", more, pairs))
     del good["tokenizer.ggml.bos_token_id"]
     with pytest.raises(FormatError, match=r"add_bos_token: true, but bos_token_id names no token"):
         load(tmp_path, good)

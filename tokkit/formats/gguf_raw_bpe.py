@@ -6,9 +6,7 @@ its bytes, <0x00> to <0xFF>; without those it is dropped, and nothing merges acr
 
 from __future__ import annotations
 
-import re
 import string
-from collections import defaultdict
 from itertools import groupby
 from typing import Any
 
@@ -33,6 +31,9 @@ from tokkit.vocab import Vocab
 
 WORDS = "whitespace"
 _LINES = r"[^\n]+|\n+"
+_NAME = ("<", "0", "x", "[0-9A-F]", "[0-9A-F]", ">")
+_NOT_NAME = ("[^0]", "[^x]", "[^0-9A-F]", "[^0-9A-F]", "[^>]")
+"""Patterns of the characters in the name of a byte, and of another character in the place of each but the first."""
 
 
 def read(vocabulary: Vocabulary) -> Definition:
@@ -123,23 +124,49 @@ def _with_whole_newlines(
     if not _unmade(model, packed, runs):
         return model, frozenset(), []
     apart = frozenset(_unmade(model, packed, {id_: text for id_, text in tokens.items() if id_ not in runs}))
-    cuts: dict[str, list[str]] = defaultdict(list)
+    cuts = []
     if model.byte_fallback:
-        named = {id_: tokens[id_] for id_ in apart if tokens[id_] in BYTE_NAMES}
-        apart -= named.keys()
-        for text in named.values():
-            end = int(model.encoder(packed).encode(AlignedText(text))[1][0, 1])
-            cuts[text[:end]].append(text[end:])
-    splits = [
-        Split({"Regex": rf"\A{re.escape(first)}(?=(?:{'|'.join(map(re.escape, rests))})\z)"}, "Isolated")
-        for first, rests in sorted(cuts.items())
-    ]
+        named = frozenset(id_ for id_ in apart if tokens[id_] in BYTE_NAMES)
+        apart -= named
+        cuts = [_cut_of_names(model, packed, [tokens[id_] for id_ in named])] if named else []
     merges = model.merges[~np.isin(model.merges[:, 2], list(apart))]
-    return CharBPE(merges=merges, byte_fallback=model.byte_fallback, ignore_merges=True), apart, splits
+    return CharBPE(merges=merges, byte_fallback=model.byte_fallback, ignore_merges=True), apart, cuts
+
+
+def _cut_of_names(model: CharBPE, packed: Vocab, names: list[str]) -> Split:
+    """Return a split that cuts a line which is the name of a byte in two, where merging its characters does too."""
+    encoder = model.encoder(packed)
+    ends = [set(encoder.encode(AlignedText(name))[1][:-1, 1].tolist()) for name in names]
+    common = set.intersection(*ends)
+    if len(names) < len(BYTE_NAMES) or not common:
+        raise FormatError(
+            f"{GGML}merges: the tokens <0x00> to <0xFF> are made by merges, or no place in them is free of merges; "
+            "that is not supported beside tokens of newlines that merges do not make"
+        )
+    first = "".join(_NAME[: min(common)])
+    # One match is the whole line unless it is a name; the last one is the beginning of a name.
+    others = [r"[^<][\s\S]*", "".join(_NAME) + r"[\s\S]+"]
+    others += ["".join(_NAME[:n]) + other + r"[\s\S]*" for n, other in enumerate(_NOT_NAME, 1)]
+    others += ["".join(_NAME[:n]) + r"(?![\s\S])" for n in range(1, len(_NAME))]
+    return Split({"Regex": "|".join([*others, first])}, "Isolated")
 
 
 def _unmade(model: CharBPE, packed: Vocab, tokens: dict[int, str]) -> list[int]:
-    """Return the ids of the tokens of several characters that merging the characters of their text does not make."""
+    """Return the ids of the tokens of several characters that merging the characters of their text does not make.
+
+    Of texts with newlines and other characters, which are no pretokens, all are returned.
+    """
     encoder = model.encoder(packed)
     many = [(id_, text) for id_, text in tokens.items() if len(text) > 1]
-    return [id_ for id_, text in many if encoder.encode(AlignedText(text))[0].tolist() != [id_]]
+    alone = [(id_, text) for id_, text in many if "\n" not in text]
+    lines = AlignedText("\n".join(text for _, text in alone))
+    Split({"String": "\n"}, "Removed").pretokenize(lines)
+    ids, _, words = encoder.encode(lines)
+    made = np.full(len(alone), -1, dtype=np.int64)
+    made[words] = ids
+    made[np.bincount(words, minlength=len(alone)) != 1] = -1
+    found = [id_ for (id_, _), result in zip(alone, made.tolist(), strict=True) if result != id_]
+    for id_, text in many:
+        if "\n" in text and (text.strip("\n") or encoder.encode(AlignedText(text))[0].tolist() != [id_]):
+            found.append(id_)
+    return found

@@ -267,13 +267,14 @@ class _Parser:
             points = self.operation(0)
             self.at += 1
             return points, negative, False
-        points, plain, first = NOTHING, True, True
-        while first or not self.ahead("]"):
-            first = False
+        members: list[CodePoints] = []
+        plain = True
+        while not members or not self.ahead("]"):
             found, named = self.member()
-            points, plain = points | found, plain and not named
+            members.append(found)
+            plain = plain and not named
         self.at += 1
-        return points, negative, plain
+        return CodePoints.union(members), negative, plain
 
     def operation(self, level: int) -> CodePoints:
         """Parse operands of `||`, `~~`, `&&` and `--`, in order of precedence; adjacent members bind tightest."""
