@@ -18,6 +18,7 @@ OTHER_NAMES = {
     **dict.fromkeys(("LxmertTokenizer", "MobileBertTokenizer", "SqueezeBertTokenizer"), "BertTokenizer"),
     **dict.fromkeys(("ElectraTokenizer", "LayoutLMTokenizer"), "BertTokenizer"),
     "Phi3Tokenizer": "LlamaTokenizer",
+    _MISTRAL: PLAIN,
 }
 """Names for which transformers 5.24 loads another class."""
 
