@@ -4,6 +4,7 @@ A package for each library, of its name; begin with the core.py of tiktoken, whi
 """
 
 from tokkit import lazy
+from tokkit.compat import replacing as replacing
 
 _PARTS = ("sentencepiece", "tiktoken", "tokenizers", "transformers")
 __getattr__ = lazy.names(__name__, {}, _PARTS)
