@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from both_pipelines import FAILED, theirs_or_failed
 from pipelines import Json
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import tokenizer_json
+from tokkit.normalizers.strip import Strip
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -46,11 +48,27 @@ def test_tokens_are_the_vocabulary_s_and_surfaces_what_the_normalized_text_has()
     assert [token.decode() for token in mine.column("surfaces")][:2] == other.tokens[:2] == ["a", "  x"]
 
 
-def test_an_added_token_of_which_nothing_is_left_is_never_found() -> None:
+def test_an_added_token_of_which_nothing_is_left_is_refused() -> None:
     given = made(added_tokens=[added("\u0301", 9)], normalizer={"type": "StripAccents"})
-    assert ours(given)("ab").ids == [4]
+    with pytest.raises(FormatError, match=r"the normalizer, StripAccents, leaves nothing of .*: set \"normalized\" of"):
+        ours(given)
     assert theirs(given).encode("ab").ids == [1, 2]  # cut before each character
     assert theirs_or_failed(lambda: theirs(given).encode("éa")) is FAILED  # and beyond the text
+    strip = {"type": "Strip", "strip_left": True, "strip_right": True}
+    given = made(added_tokens=[added("\n\n", 9)], normalizer=strip)
+    with pytest.raises(FormatError, match=r"Strip, leaves nothing of '\\n\\n'"):
+        ours(given)
+    assert theirs(given).encode("ab").ids == [1, 2]
+    given["added_tokens"][0]["normalized"] = False
+    assert ours(given)("ab\n\na").ids == theirs(given).encode("ab\n\na").ids == [4, 9, 1]
+    # One that is added in a program is never found; a file cannot say so.
+    definition = ours(made()).definition
+    token = tokkit.AddedToken("\n\n", 9, normalized=True)
+    vocab = definition.vocab.with_tokens({9: b"\n\n"})
+    never = dataclasses.replace(definition, vocab=vocab, added_tokens=(token,), normalizer=Strip(True, True))
+    assert tokkit.Tokenizer(never)("\n\nab\n\n").ids == [4]
+    with pytest.raises(FormatError, match="leaves nothing of"):
+        tokenizer_json.write(never)
 
 
 def test_of_two_tokens_that_are_normalized_alike_the_first_is_found() -> None:

@@ -111,6 +111,13 @@ def content(token: AddedToken, normalizer: Normalizer | None) -> str:
     return "".join(text.pieces)
 
 
+def vanished(tokens: Iterable[AddedToken], normalizer: Normalizer | None) -> AddedToken | None:
+    """Return the first token of which the normalizer leaves nothing, so that it is never found; None without one."""
+    if normalizer is None:
+        return None
+    return next((token for token in tokens if token.normalized and not content(token, normalizer)), None)
+
+
 def found_as_they_stand(tokens: Collection[AddedToken], normalizer: Normalizer | None) -> bool:
     """Return whether one pass for the tokens that a policy wants finds the same as tokenizers' two passes for all."""
     if normalizer is not None and any(token.normalized for token in tokens):

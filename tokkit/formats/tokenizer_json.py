@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding.length_rules import Padding, Truncation
+from tokkit.engines.added_tokens import vanished
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.differences import Rule
@@ -55,6 +57,7 @@ def from_json(value: object, *, keep_ids: bool = False) -> Definition:
     type_ = model_json.type_of(model)
     vocab = model_json.read_vocab(model, type_)
     added = model_json.read_added(listed, vocab, keep_ids=keep_ids)
+    _check_vanished(added, stages["normalizer"])
     added_ids = frozenset(token.id for token in added if vocab.find(token.content) < 0)
     split = byte_level_json.split_of(stages["pre_tokenizer"], stages["decoder"]) if type_ == "BPE" else None
     if split is not None and not byte_level_json.has_options(model):
@@ -76,6 +79,15 @@ def from_json(value: object, *, keep_ids: bool = False) -> Definition:
         return _folded(made)
     except TokkitError:
         return made
+
+
+def _check_vanished(added: Iterable[AddedToken], normalizer: Any) -> None:
+    """Raise FormatError for an added token of which the normalizer leaves nothing; here, it would never be found."""
+    if (token := vanished(added, normalizer)) is not None:
+        raise FormatError(
+            f"added_tokens: the normalizer, {type(normalizer).__name__}, leaves nothing of {token.content!r}, so that "
+            'tokenizers cuts each text before every character: set "normalized" of this token to false, or remove it'
+        )
 
 
 def _folded(definition: Definition) -> Definition:
@@ -143,6 +155,7 @@ def write(definition: Definition, *, added_apart: bool = False) -> bytes:
     definition, rules = in_components(definition)
     if rules:
         raise FormatError(f"a tokenizer.json would give other ids: {rules[0].what}")
+    _check_vanished(definition.added_tokens, definition.normalizer)
     by_bytes = isinstance(definition.model, BPE)
     if by_bytes:
         fields, tables = byte_level_json.write_model(definition, added_apart=added_apart)
