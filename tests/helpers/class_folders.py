@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tokkit
+from tokkit.compat.tokenizers.implementations import ByteLevelBPETokenizer, CharBPETokenizer
 from tokkit.registry.tokenizer_classes.table import CLASSES
 
 CORPUS = Path(__file__).resolve().parent.parent.parent / "data" / "corpus"
@@ -48,33 +49,18 @@ def vocabularies(folder: Path) -> None:
                 sentence_iterator=iter(texts()), model_writer=model, model_type=kind, vocab_size=1500,
                 hard_vocab_limit=False, character_coverage=0.98, minloglevel=2, **options,
             )  # fmt: skip
-    for name, made in (
-        ("bytes", tokkit.train(iter(texts()), vocab_size=700)),
-        ("words", tokkit.train(iter(texts()), model="bpe", vocab_size=900)),
-    ):
+    for name, made in (("bytes", ByteLevelBPETokenizer()), ("words", CharBPETokenizer())):
         (folder / name).mkdir()
-        _write_pair(made, folder / name)
+        made.train_from_iterator(iter(texts()), vocab_size=900, show_progress=False)
+        made.save_model(str(folder / name))
+        path = folder / name / "vocab.json"
+        ids = json.loads(path.read_bytes())
+        for role in ROLES:
+            ids.setdefault(role, len(ids))
+        path.write_text(json.dumps(ids), "utf-8")
     made = tokkit.train(iter(texts()), model="wordpiece", vocab_size=3400)
     lines = [made.vocab[id_].decode() for id_ in range(made.n_ids)]
     (folder / "vocab.txt").write_text("\n".join([*lines, *ROLES]) + "\n", "utf-8")
-
-
-def _write_pair(tok: tokkit.Tokenizer, folder: Path) -> None:
-    """Write vocab.json and merges.txt, with the special tokens that classes want."""
-    value = json.loads(_json_of(tok, folder))["model"]
-    ids = dict(value["vocab"])
-    for role in ROLES:
-        ids.setdefault(role, len(ids))
-    (folder / "vocab.json").write_text(json.dumps(ids), "utf-8")
-    merges = "\n".join(" ".join(pair) for pair in value["merges"])
-    (folder / "merges.txt").write_text(f"#version: 0.2\n{merges}\n", "utf-8")
-
-
-def _json_of(tok: tokkit.Tokenizer, folder: Path) -> bytes:
-    tok.save(folder / "made.json")
-    data = (folder / "made.json").read_bytes()
-    (folder / "made.json").unlink()
-    return data
 
 
 def write(folder: Path, name: str, source: Path, **stated: Any) -> Path:
@@ -94,7 +80,7 @@ def write(folder: Path, name: str, source: Path, **stated: Any) -> Path:
 
 
 def of_files() -> Iterator[str]:
-    """The classes whose stages are components, not Python code."""
+    """The classes whose stages are components, not Python code, and whose files are a vocabulary alone."""
     for name, row in CLASSES.items():
-        if row.scripted is None and not row.refused:
+        if row.scripted is None and not row.refused and "entity_vocab_file" not in row.files:
             yield name

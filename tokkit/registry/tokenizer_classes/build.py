@@ -95,15 +95,7 @@ def build(
     draft = whole or _draft(name, row, given, paths, file)
     named = _take_roles(draft, row, given, settings)
     _add_tokens(draft, row, given)
-    draft.updates_around |= "add_bos_token" in given or "add_eos_token" in given
-    draft.updates_around |= draft.file.get("post_processor") is None
-    if row.scripted is None and draft.updates_around:
-        draft.update_around(given)
-    around = row.template(draft, given) if callable(row.template) else row.template
-    if draft.is_kept and not row.puts_around_file:
-        around = None
-    if around is not None:
-        put_around(draft, around)
+    _put_around(draft, row, given)
     if row.languages is not None:
         take_language(draft, row.languages, given)
     if row.finish is not None:
@@ -111,6 +103,19 @@ def build(
     made = draft.definition()
     target = None if row.target is None else draft.definition_of(row.target(given, paths, draft))
     return Built(name, row, made, draft.roles, draft.extra, named, given, dict(settings), dict(paths), target)
+
+
+def _put_around(draft: Draft, row: Row, given: Given) -> None:
+    """Put the template of the class around texts, or bos and eos as the arguments say."""
+    around = row.template(draft, given) if callable(row.template) else row.template
+    if around is not None and row.template_first and not draft.is_kept and draft.file.get("post_processor") is None:
+        put_around(draft, around)
+    draft.updates_around |= "add_bos_token" in given or "add_eos_token" in given
+    draft.updates_around |= draft.file.get("post_processor") is None
+    if row.scripted is None and draft.updates_around:
+        draft.update_around(given)
+    if around is not None and not row.template_first:
+        put_around(draft, around)
 
 
 def _draft(name: str, row: Row, given: Given, paths: Mapping[str, str], file: JSON | None) -> Draft:
@@ -219,7 +224,7 @@ def take_language(draft: Draft, languages: Languages, given: Given) -> None:
         given[key] = default if chosen is None else chosen
         if given[key] is not None:
             given[key] = languages.spell(given[key])
-        if chosen is not None:
+        if chosen is not None and given[key] != (default and languages.spell(default)):
             check_language(draft, languages, given, key)
     put_around(draft, languages.around(given["src_lang"], given, False))
 

@@ -175,7 +175,7 @@ ROWS: dict[str, Row] = {
     "GPT2Tokenizer": Row(roles=_GPT2, arguments=_PREFIX, files=PAIR, model="BPE", parts=_gpt2),
     "CodeGenTokenizer": Row(
         roles=_GPT2, arguments={**_PREFIX, "return_token_type_ids": False}, files=PAIR, model="BPE", parts=_codegen,
-        template=lambda draft, given: parts.byte_level(True, trim=False),
+        template=lambda draft, given: parts.byte_level(True, trim=False), template_first=True,
     ),
     "GPTNeoXTokenizer": Row(
         roles={**_GPT2, "pad_token": "<|padding|>"}, arguments=_TRIM, files=PAIR, model="BPE", parts=_neox,

@@ -243,13 +243,13 @@ _NO_BOS = {role: token for role, token in _SPACED.items() if role != "bos_token"
 _ALBERT = Row(
     roles=_ALBERT_ROLES, arguments={**_PREFIX, "do_lower_case": True, "keep_accents": False, "trim_offsets": True},
     files=SPIECE, model="Unigram", parts=_albert,
-    template=BERT_AROUND,
+    template=BERT_AROUND, template_first=True,
 )  # fmt: skip
 
 ROWS: dict[str, Row] = {
     "AlbertTokenizer": _ALBERT,
     "FNetTokenizer": replace(
-        _ALBERT, inputs=("input_ids", "token_type_ids"), keeps_file=True, puts_around_file=False
+        _ALBERT, inputs=("input_ids", "token_type_ids"), keeps_file=True
     ),
     "RemBertTokenizer": Row(
         roles=_ALBERT_ROLES,

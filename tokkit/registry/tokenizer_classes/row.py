@@ -29,7 +29,8 @@ BASE_ARGUMENTS = frozenset((
 KEPT_ARGUMENTS = frozenset((
     *("tokenizer_class", "auto_map", "init_inputs", "special_tokens_map_file", "tokenizer_file", "vocab_file"),
     *("merges_file", "processor_class", "transformers_version", "backend", "is_local", "local_files_only", "errors"),
-    *("spaces_between_special_tokens", "sp_model_kwargs", "device_map", "_commit_hash", "_from_auto", "model_type"),
+    *("spaces_between_special_tokens", "sp_model_kwargs", "unk_id", "device_map", "_commit_hash", "_from_auto"),
+    "model_type",
     *("use_default_system_prompt", "legacy", "response_schema", "response_template", "chat_control_tokens", "url"),
     *("fast_tokenizer_files", "never_split", "do_basic_tokenize", "full_tokenizer_file", "files_loaded", "torch_dtype"),
     *("max_length", "stride", "truncation_strategy", "pad_to_multiple_of", "pad_id", "add_prefix_space"),
@@ -86,15 +87,16 @@ class Row:
     gets the rules of that token. `arguments` are the others that change the tokenizer, with their defaults. `files`
     are the names of its vocabulary files. `model` is the type of model it makes of them ("" for the file's own).
     `pieces` makes the vocabulary from the pieces of a .model. `parts` returns the stages and the model's fields, in
-    the form of a tokenizer.json; without it, and with `keeps_file`, the tokenizer.json is used as it is (its
-    postprocessor too, without `puts_around_file`). `template` is what is put around texts; without it, bos and eos
-    as `add_bos_token` and `add_eos_token` say. `extra` are the extra special tokens if none are given, or with
-    `adds_extra` also then. `finish` has the rest: what happens after the special tokens are known. `scripted`
-    returns the definition, without added tokens, of a class that is Python code in transformers; `numbers` the ids
-    of special tokens that its files do not number, if it does not count all tokens for them; `target` the same for
-    the texts of the other language, if they have a vocabulary of their own. `word_end` is replaced by a space in
-    decoded text; with `groups_repeats`, repeated ids and padding are left out of it. `refused` says why tokkit
-    cannot be exact, and the way out; `inputs_too` which other inputs a class takes there.
+    the form of a tokenizer.json; without it, and with `keeps_file`, the tokenizer.json is used as it is. `template`
+    is what is put around texts; without it, bos and eos as `add_bos_token` and `add_eos_token` say. With
+    `template_first`, these arguments and a tokenizer.json come before `template`. `extra` are the extra special
+    tokens if none are given, or with `adds_extra` also then. `finish` has the rest: what happens after the special
+    tokens are known. `scripted` returns the definition, without added tokens, of a class that is Python code in
+    transformers; `numbers` the ids of special tokens that its files do not number, if it does not count all tokens
+    for them; `target` the same for the texts of the other language, if they have a vocabulary of their own.
+    `word_end` is replaced by a space in decoded text; with `groups_repeats`, repeated ids and padding are left out
+    of it. `refused` says why tokkit cannot be exact, and the way out; `inputs_too` which other inputs a class takes
+    there.
     """
 
     roles: Mapping[str, AddedToken | str | None] = field(default_factory=dict)
@@ -117,6 +119,6 @@ class Row:
     word_end: str = ""
     groups_repeats: bool = False
     keeps_file: bool = False
-    puts_around_file: bool = True
+    template_first: bool = False
     refused: str = ""
     inputs_too: str = ""
