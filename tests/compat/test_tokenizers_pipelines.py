@@ -171,9 +171,11 @@ def test_words_with_a_prefix_or_a_suffix_give_the_same_tokens_but_not_the_same_i
 
 
 def test_a_unigram_has_its_size_and_encodes_what_it_was_trained_on() -> None:
-    made = face.SentencePieceUnigramTokenizer()
-    made.train_from_iterator(PLAIN, vocab_size=60, special_tokens=["<s>", "<unk>"], unk_token="<unk>")
-    assert made.get_vocab_size() == 60
+    made, other = face.SentencePieceUnigramTokenizer(), theirs.SentencePieceUnigramTokenizer()
+    options: dict[str, Any] = {"vocab_size": 60, "special_tokens": ["<s>", "<unk>"], "unk_token": "<unk>"}
+    made.train_from_iterator(PLAIN, **options)
+    other.train_from_iterator(PLAIN, show_progress=False, **options)
+    assert made.get_vocab().keys() == other.get_vocab().keys()
     assert made.token_to_id("<unk>") == 1
     assert made.decode(made.encode("low lower").ids) == "low lower"
     assert made.encode("low 🦜").tokens[-1] == "🦜"

@@ -130,7 +130,12 @@ LONGEST_PIECE: int
 
 class UnigramTrainer:
     def __init__(
-        self, units: WordCounts | None, rules: PieceRules | None, most: int, folder: bytes | None = None
+        self,
+        units: WordCounts | None,
+        rules: PieceRules | None,
+        most: int,
+        folder: bytes | None = None,
+        longest: int = 0,
     ) -> None: ...
     def __len__(self) -> int: ...
     @property
@@ -155,7 +160,9 @@ class UnigramTrainer:
         total: float,
         token_cost: float,
         losses: NDArray[np.float64],
+        keep_divided: bool = False,
     ) -> None: ...
+    def best(self, start: int, stop: int, counts: NDArray[np.int64]) -> None: ...
     def save(self, file: Sink) -> None: ...
     def load(self, read: Callable[[Buffer], None], size: int) -> None: ...
 

@@ -36,7 +36,13 @@ cdef extern from "train/unigram_train.h" nogil:
     void tk_unigram_trainer_set(tk_unigram_trainer *, const double *)
     int tk_unigram_trainer_keep(tk_unigram_trainer *, const uint8_t *)
     int tk_unigram_trainer_expect(const tk_unigram_trainer *, size_t, size_t, int64_t *, tk_unigram_sums *)
-    int tk_unigram_trainer_losses(const tk_unigram_trainer *, size_t, size_t, const double *, double, double, double *)
+    ctypedef struct tk_unigram_loss:
+        const double *expected
+        double total
+        double token_cost
+        int keep_divided
+    int tk_unigram_trainer_losses(const tk_unigram_trainer *, size_t, size_t, tk_unigram_loss, double *)
+    int tk_unigram_trainer_best(const tk_unigram_trainer *, size_t, size_t, int64_t *)
     enum:
         TK_UNIGRAM_SIZES
         TK_UNIGRAM_ARRAYS
@@ -54,34 +60,42 @@ cdef class UnigramTrainer:
     `units` is closed by this; with None the training continues from a state (`load`). With a `folder` all memory that
     grows with the units is in mapped files there. Only `set`, `keep` and `load` change it; while one of them runs, no
     other call may.
+
+    With `longest` and without rules, seeds are those of tokenizers: substrings of up to `longest` characters after
+    which two different characters, or one and the end, come, counted once in each unit.
     """
 
     cdef tk_unigram_trainer t
     cdef bytes folder
 
-    def __cinit__(self, WordCounts units, PieceRules rules, size_t most, bytes folder=None):
+    def __cinit__(self, WordCounts units, PieceRules rules, size_t most, bytes folder=None, size_t longest=0):
         cdef int status
+        cdef uint32_t depth
         memset(&self.t, 0, sizeof(self.t))
         self.folder = folder  # the trainer points to it
         if folder is not None:
             self.t.folder = folder
         if units is None:
             return
-        if rules is None:
-            raise ValueError("units are given and rules is None; give the PieceRules that cut the units")
-        if not 0 < rules.kinds.rules.max_length <= <uint32_t> TK_LONGEST_PIECE:
+        if (rules is None) == (longest == 0):
+            raise ValueError("give units with the PieceRules that cut them, or with `longest`")
+        if rules is None and longest >= <size_t> TK_LONGEST_PIECE:
+            raise ValueError(f"longest is {longest}; it must be from 1 to {TK_LONGEST_PIECE - 1}")
+        if rules is not None and not 0 < rules.kinds.rules.max_length <= <uint32_t> TK_LONGEST_PIECE:
             raise ValueError(
                 f"max_length of rules is {rules.kinds.rules.max_length}; it must be from 1 to {TK_LONGEST_PIECE}"
             )
+        depth = <uint32_t> longest + 1 if rules is None else rules.kinds.rules.max_length
         units.claim_open()
         with nogil:
             units.seal()
-            status = tk_unigram_trainer_units(&self.t, &units.table, rules.kinds.rules.max_length)
+            status = tk_unigram_trainer_units(&self.t, &units.table, depth)
             units.empty()
         units.release()
         check(status)
+        cdef const tk_piece_kinds *kinds = NULL if rules is None else &rules.kinds
         with nogil:
-            status = tk_unigram_trainer_seeds(&self.t, &rules.kinds, most)
+            status = tk_unigram_trainer_seeds(&self.t, kinds, most)
         check(status)
 
     def __dealloc__(self):
@@ -181,17 +195,37 @@ cdef class UnigramTrainer:
         return sums.log_likelihood, sums.n_failed
 
     def losses(self, size_t start, size_t stop, const double[::1] expected not None, double total,
-               double token_cost, double[::1] losses not None):
-        """Estimate how much log-likelihood is lost without each of the pieces from `start` to `stop`."""
+               double token_cost, double[::1] losses not None, bint keep_divided=False):
+        """Estimate how much log-likelihood is lost without each of the pieces from `start` to `stop`.
+
+        It is infinite for pieces that have no other segmentation; with `keep_divided`, for those with a better one too.
+        """
         cdef int status
+        cdef tk_unigram_loss by
         cdef size_t n = self.t.n_pieces
         if <size_t> len(expected) != n or <size_t> len(losses) != n or not start <= stop <= n:
             raise ValueError(
                 f"pieces {start} to {stop}, {len(expected)} entries in expected and {len(losses)} in losses are given; "
                 f"there are {n} pieces, and each array must have one entry for each"
             )
+        by.expected, by.total, by.token_cost, by.keep_divided = &expected[0], total, token_cost, keep_divided
         with nogil:
-            status = tk_unigram_trainer_losses(&self.t, start, stop, &expected[0], total, token_cost, &losses[0])
+            status = tk_unigram_trainer_losses(&self.t, start, stop, by, &losses[0])
+        check(status)
+
+    def best(self, size_t start, size_t stop, int64_t[::1] counts not None):
+        """Add how often the best segmentations of the units from `start` to `stop` have each piece.
+
+        Threads may call this at once, each with a table of its own.
+        """
+        cdef int status
+        if <size_t> len(counts) != self.t.n_pieces or not start <= stop <= self.t.n_units:
+            raise ValueError(
+                f"units {start} to {stop} and {len(counts)} entries in counts are given; there are "
+                f"{self.t.n_units} units, and counts must have one entry for each of {self.t.n_pieces} pieces"
+            )
+        with nogil:
+            status = tk_unigram_trainer_best(&self.t, start, stop, &counts[0])
         check(status)
 
     def save(self, file):

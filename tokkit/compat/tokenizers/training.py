@@ -11,8 +11,8 @@ import numpy as np
 
 from tokkit._core.align import AlignedText
 from tokkit._core.text import to_utf8
-from tokkit._core.train import BPETrainer, PieceRules, Spelling, WordCounts
-from tokkit.compat.tokenizers import values
+from tokkit._core.train import BPETrainer, Spelling, WordCounts
+from tokkit.compat.tokenizers import unigram_training, values
 from tokkit.compat.tokenizers.added_token import AddedToken
 from tokkit.compat.tokenizers.component import is_custom, run
 from tokkit.compat.tokenizers.trainers import Trainer
@@ -20,7 +20,6 @@ from tokkit.errors import CorpusError, OptionError
 from tokkit.trainers.bpe import merges_of_size
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.resumable import VISITS_A_SLICE
-from tokkit.trainers.unigram import Rounds, train_unigram
 
 if TYPE_CHECKING:
     from tokkit.compat.tokenizers.tokenizer import Tokenizer
@@ -232,23 +231,9 @@ def _unigram(state: dict[str, Any], counts: WordCounts, report: Reporter) -> dic
         special.insert(0, unknown)
     if not len(counts):
         raise CorpusError("there is no text to train on")
-    alphabet = set(state["initial_alphabet"])
-    for c in sorted(alphabet):
-        counts.add_word(c.encode())
-    rules = PieceRules(
-        state["max_piece_length"], split_scripts=False, split_numbers=False, split_spaces=False, pieces_of_spaces=True
-    )
-    rounds = Rounds(
-        n_seeds=state["seed_size"],
-        shrinking_factor=state["shrinking_factor"],
-        n_steps=max(1, state["n_sub_iterations"]),
-    )
-    n_pieces = max(1, state["vocab_size"] - len(special))
-    pieces, scores = train_unigram(rules.units(counts), rules, n_pieces, rounds, report)
-    scored = [(piece, score) for piece, score in zip(pieces, scores.tolist(), strict=True) if piece not in special]
+    scored = [piece for piece in unigram_training.train(state, counts, len(special), report) if piece[0] not in special]
     vocab = [[token, 0.0] for token in special] + [[piece, score] for piece, score in scored]
-    unk_id = None if unknown is None else special.index(unknown)
-    return {"vocab": vocab, "unk_id": unk_id}
+    return {"vocab": vocab, "unk_id": None if unknown is None else special.index(unknown), "byte_fallback": False}
 
 
 _TRAININGS = {"BPE": _bpe, "WordPiece": _wordpiece, "WordLevel": _wordlevel, "Unigram": _unigram}

@@ -108,8 +108,13 @@ static int note(const tk_unigram_trainer *t, const tk_piece_kinds *kinds, const 
     uint32_t characters[TK_LONGEST_PIECE];
     v.count = s->before[v.behind] - s->before[v.from];
     if (v.depth < 2 || v.count < 2) return TK_OK;
-    for (uint32_t k = 0; k < v.depth; k++) characters[k] = t->codes[t->text.symbols[s->order[v.from] + k] - 1];
-    if (!tk_piece_is_valid(kinds, characters, v.depth)) return TK_OK;
+    if (!kinds) {
+        uint32_t after_first = t->text.symbols[s->order[v.from] + v.depth];
+        if (v.depth >= t->text.depth || after_first == t->text.symbols[s->order[v.behind - 1] + v.depth]) return TK_OK;
+    }
+    for (uint32_t k = 0; k < v.depth && kinds; k++)
+        characters[k] = t->codes[t->text.symbols[s->order[v.from] + k] - 1];
+    if (kinds && !tk_piece_is_valid(kinds, characters, v.depth)) return TK_OK;
     int status = interval_room(out, out->n + 1);
     if (!status) out->found[out->n++] = v;
     return status;
@@ -146,6 +151,15 @@ static int better(const void *a, const void *b) {
     if (p != q) return p < q ? 1 : -1;
     if (x->depth != y->depth) return x->depth < y->depth ? -1 : 1;
     return (x->from > y->from) - (x->from < y->from);
+}
+
+/* The greater count · symbols first, of equals the one that comes last. */
+static int better_or_later(const void *a, const void *b) {
+    const interval *x = a, *y = b;
+    double p = (double)x->count * x->depth, q = (double)y->count * y->depth;
+    if (p != q) return p < q ? 1 : -1;
+    if (x->from != y->from) return x->from < y->from ? 1 : -1;
+    return (x->depth < y->depth) - (x->depth > y->depth);
 }
 
 static int shorter(const void *a, const void *b) {
@@ -229,8 +243,8 @@ static int make_edges(tk_unigram_trainer *t, const sorted_suffixes *s, const int
     return TK_OK;
 }
 
-/* Sort the suffixes, and sum up how often they occur. */
-static int sort(const tk_unigram_trainer *t, sorted_suffixes *s) {
+/* Sort the suffixes, and sum up how often they occur, with each unit `once` or as often as it does. */
+static int sort(const tk_unigram_trainer *t, int once, sorted_suffixes *s) {
     tk_big_block counts_block = {0};
     int status = tk_suffix_sort(&t->text, t->folder, &s->order_block, &s->n);
     if (!status) status = tk_big_block_make(&counts_block, t->folder, t->text.n, sizeof(int64_t));
@@ -240,7 +254,7 @@ static int sort(const tk_unigram_trainer *t, sorted_suffixes *s) {
     if (!status) {
         int64_t *counts = counts_block.data;
         for (size_t u = 0; u < t->n_units; u++)
-            for (size_t i = t->starts[u]; i < t->starts[u + 1]; i++) counts[i] = t->counts[u];
+            for (size_t i = t->starts[u]; i < t->starts[u + 1]; i++) counts[i] = once ? 1 : t->counts[u];
         s->before[0] = 0;
         for (size_t i = 0; i < s->n; i++) s->before[i + 1] = s->before[i] + counts[s->order[i]];
     }
@@ -251,10 +265,10 @@ static int sort(const tk_unigram_trainer *t, sorted_suffixes *s) {
 int tk_unigram_trainer_seeds(tk_unigram_trainer *t, const tk_piece_kinds *kinds, size_t most) {
     sorted_suffixes s = {0};
     intervals v = {.folder = t->folder};
-    int status = sort(t, &s);
+    int status = sort(t, !kinds, &s);
     if (!status) status = find(t, kinds, &s, &v);
     if (!status && v.n > most) {
-        qsort(v.found, v.n, sizeof *v.found, better);
+        qsort(v.found, v.n, sizeof *v.found, kinds ? better : better_or_later);
         v.n = most;
     }
     if (!status) status = with_symbols(t, &s, &v);

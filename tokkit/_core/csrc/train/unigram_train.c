@@ -146,19 +146,49 @@ static double best_other(const tk_unigram_trainer *t, size_t piece, path p) {
     return p.best[n];
 }
 
-int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, const double *expected,
-                              double total, double token_cost, double *losses) {
+int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, tk_unigram_loss by,
+                              double *losses) {
     path p = {tk_alloc((size_t)t->text.depth + 1, sizeof(double)), tk_alloc((size_t)t->text.depth + 1, 4)};
     int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
     for (size_t i = from; i < after && !status; i++) {
+        const double *expected = by.expected;
+        double best = best_other(t, i, p);
         losses[i] = INFINITY;
-        if (best_other(t, i, p) == -INFINITY) continue;
+        if (best == -INFINITY || (by.keep_divided && best > t->logs[i])) continue;
         /* All counts of the piece go to those that stand for it then. */
         double other = 0, n_parts = 0;
         for (size_t end = t->widths[i]; end; end -= t->lengths[p.edges[end]], n_parts++)
             other += log(expected[t->edges[p.edges[end]]] + expected[i]);
-        other -= n_parts * log(total + expected[i] * (n_parts - 1));
-        losses[i] = expected[i] * (log(expected[i]) - log(total) - other + token_cost * (n_parts - 1));
+        other -= n_parts * log(by.total + expected[i] * (n_parts - 1));
+        losses[i] = expected[i] * (log(expected[i]) - log(by.total) - other + by.token_cost * (n_parts - 1));
+    }
+    free(p.best);
+    free(p.edges);
+    return status;
+}
+
+/* ---- best segmentations ---- */
+
+int tk_unigram_trainer_best(const tk_unigram_trainer *t, size_t from, size_t after, int64_t *counts) {
+    path p = {tk_alloc(t->longest + 1, sizeof(double)), tk_alloc(t->longest + 1, 4)};
+    int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
+    for (size_t u = from; u < after && !status; u++) {
+        const uint32_t *first = t->first + t->starts[u];
+        size_t n = t->starts[u + 1] - t->starts[u] - 1;
+        tk_work += first[n] - first[0];
+        for (size_t i = 1; i <= n; i++) p.best[i] = -INFINITY;
+        p.best[0] = 0;
+        for (size_t i = 0; i < n; i++) {
+            for (uint32_t k = first[i]; k < first[i + 1]; k++) {
+                double score = p.best[i] + t->logs[t->edges[k]];
+                size_t end = i + t->lengths[k];
+                if (score <= p.best[end]) continue;
+                p.best[end] = score;
+                p.edges[end] = k;
+            }
+        }
+        if (p.best[n] == -INFINITY) continue;
+        for (size_t end = n; end; end -= t->lengths[p.edges[end]]) counts[t->edges[p.edges[end]]] += t->counts[u];
     }
     free(p.best);
     free(p.edges);

@@ -50,7 +50,10 @@ void tk_unigram_trainer_free(tk_unigram_trainer *t);
 int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t depth);
 
 /* Make pieces of all symbols, and of substrings by their count · symbols: the best `most`, of equals the shorter, then
-   the lesser. Probabilities are to be set. TK_TOO_LARGE beyond 2^32 edges. */
+   the lesser. Probabilities are to be set. TK_TOO_LARGE beyond 2^32 edges.
+
+   Where `kinds` is NULL, as tokenizers does it: each unit counts once, and a substring shorter than `depth` is a piece
+   where two symbols, or a symbol and an end, follow it; of equals the greater is better. */
 int tk_unigram_trainer_seeds(tk_unigram_trainer *t, const tk_piece_kinds *kinds, size_t most);
 
 /* Set a probability for each piece. */
@@ -65,9 +68,20 @@ int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t a
 
 /* How much log-likelihood is lost, about, where a piece is left out, for the pieces from `from` to `after`: each time
    it is expected, the best other segmentation of it stands there instead, and each token more costs `token_cost`.
-   Infinity where there is none. `total` is the sum of `expected`. */
-int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, const double *expected,
-                              double total, double token_cost, double *losses);
+   Infinity where there is none. `total` is the sum of `expected`. With `keep_divided`, it is infinity as well where
+   the other segmentation is better than the piece. */
+typedef struct {
+    const double *expected;
+    double total, token_cost;
+    int keep_divided;
+} tk_unigram_loss;
+
+int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, tk_unigram_loss by,
+                              double *losses);
+
+/* Add how often the best segmentations of the units from `from` to `after` have each piece. Of equals it is that whose
+   last piece is the longest. Many threads may do so at once. */
+int tk_unigram_trainer_best(const tk_unigram_trainer *t, size_t from, size_t after, int64_t *counts);
 
 /* ---- for unigram_seeds.c and unigram_state.c: room for units, pieces and edges whose number is set ---- */
 
