@@ -54,7 +54,6 @@ _PARTS = ("decoders", "implementations", "models", "normalizers", "pre_tokenizer
 
 __all__ = sorted([*_MODULES, *_PARTS, "OffsetReferential", "OffsetType", "SplitDelimiterBehavior"])
 __getattr__ = lazy.names(__name__, {name: f"{__name__}.{module}" for name, module in _MODULES.items()}, _PARTS)
-__dir__ = __all__.copy
 
 
 Offsets = tuple[int, int]
@@ -68,6 +67,12 @@ PreTokenizedEncodeInput = (
 )
 InputSequence = TextInputSequence | PreTokenizedInputSequence
 EncodeInput = TextEncodeInput | PreTokenizedEncodeInput
+
+_ALIASES = (
+    *("Offsets", "TextInputSequence", "PreTokenizedInputSequence", "InputSequence"),
+    *("TextEncodeInput", "PreTokenizedEncodeInput", "EncodeInput"),
+)
+__dir__ = sorted([*__all__, *_ALIASES]).copy
 
 
 class OffsetReferential(enum.Enum):

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from tokkit.compat.tokenizers.tokenizer import Tokenizer
 
 Files = str | list[str]
-COMPONENTS = ("model", "normalizer", "pre_tokenizer", "post_processor", "decoder")
+PROPERTIES = (
+    *("model", "normalizer", "pre_tokenizer", "post_processor", "decoder"),
+    *("encode_special_tokens", "padding", "truncation"),
+)
+METHODS = (
+    *("add_tokens", "enable_padding", "enable_truncation", "no_padding", "no_truncation", "save", "to_str"),
+    *("get_added_tokens_decoder", "get_vocab", "get_vocab_size", "id_to_token", "token_to_id"),
+    *("num_special_tokens_to_add", "post_process"),
+    *("async_encode", "async_encode_batch", "async_encode_batch_fast", "async_decode_batch"),
+)
 
 
 class BaseTokenizer:
@@ -17,20 +27,18 @@ class BaseTokenizer:
         self._tokenizer = tokenizer
         self._parameters = {} if parameters is None else parameters
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Any:  # for type checkers, which do not see the names set below
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return getattr(self._tokenizer, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in (*COMPONENTS, "encode_special_tokens"):
-            setattr(self._tokenizer, name, value)
-        else:
-            super().__setattr__(name, value)
-
     def __repr__(self) -> str:
         parameters = ", ".join(f"{name}={value}" for name, value in self._parameters.items())
         return f"Tokenizer(vocabulary_size={self._tokenizer.get_vocab_size()}, {parameters})"
+
+    def add_special_tokens(self, special_tokens: list[Any]) -> int:
+        """Add special tokens, and return the number of new ones."""
+        return self._tokenizer.add_special_tokens(special_tokens)
 
     def encode(
         self, sequence: Any, pair: Any = None, is_pretokenized: bool = False, add_special_tokens: bool = True
@@ -63,6 +71,24 @@ class BaseTokenizer:
 
     def _train(self, trainer: Any, files: Files) -> None:
         self._tokenizer.train([files] if isinstance(files, str) else files, trainer)
+
+
+def _forwarded(name: str) -> Any:
+    """Return the method or the property that calls that of the tokenizer."""
+    own = getattr(Tokenizer, name)
+    if isinstance(own, property):
+        put = None if own.fset is None else lambda self, value: setattr(self._tokenizer, name, value)
+        return property(lambda self: getattr(self._tokenizer, name), put, doc=own.__doc__)
+
+    @functools.wraps(own)
+    def call(self: BaseTokenizer, *args: Any, **options: Any) -> Any:
+        return getattr(self._tokenizer, name)(*args, **options)
+
+    return call
+
+
+for _name in (*PROPERTIES, *METHODS):
+    setattr(BaseTokenizer, _name, _forwarded(_name))
 
 
 def _there(name: str, value: Any) -> Any:

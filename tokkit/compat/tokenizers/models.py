@@ -79,13 +79,13 @@ class Model(Component):
     def _size(self) -> int:
         return len(self._state["vocab"])
 
-    def token_to_id(self, token: str) -> int | None:
+    def token_to_id(self, tokens: str) -> int | None:
         """Return the id of a token, None if there is none."""
         vocab = self._state["vocab"]
         if isinstance(vocab, Table) and self._ids_ is None:
-            id_ = vocab.get(values.text("token", token), -1)
+            id_ = vocab.get(values.text("tokens", tokens), -1)
             return None if id_ < 0 else id_
-        return self._ids.get(values.text("token", token))
+        return self._ids.get(values.text("tokens", tokens))
 
     def id_to_token(self, id: int) -> str | None:
         """Return the token of an id, None if there is none."""
