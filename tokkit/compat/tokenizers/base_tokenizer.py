@@ -23,6 +23,9 @@ METHODS = (
 class BaseTokenizer:
     """A tokenizer and its parameters; it has the methods of `Tokenizer`."""
 
+    model: Any
+    normalizer: Any
+
     def __init__(self, tokenizer: Tokenizer, parameters: dict[str, Any] | None = None) -> None:
         self._tokenizer = tokenizer
         self._parameters = {} if parameters is None else parameters
