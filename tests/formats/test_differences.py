@@ -40,12 +40,13 @@ def theirs(given: Json) -> Any:
     return tokenizers.Tokenizer.from_str(json.dumps(given))
 
 
-def test_tokens_are_the_vocabulary_s_and_surfaces_what_the_normalized_text_has() -> None:
+def test_tokens_and_surfaces_of_added_tokens_are_what_the_normalized_text_has() -> None:
     given = made(added_tokens=[added("X", 9, lstrip=True)], normalizer={"type": "Lowercase"})
     mine, other = ours(given)("a  X b"), theirs(given).encode("a  X b")
     assert mine.ids == other.ids == [1, 9, 0, 2]
-    assert mine.tokens == ["a", "X", "<unk>", "b"]
-    assert [token.decode() for token in mine.column("surfaces")][:2] == other.tokens[:2] == ["a", "  x"]
+    assert mine.tokens == other.tokens == ["a", "  x", "<unk>", "b"]
+    assert mine.column("surfaces")[:2] == [b"a", b"  x"]
+    assert mine.token_bytes == [b"a", b"X", b"<unk>", b"b"]
 
 
 def test_an_added_token_of_which_nothing_is_left_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Trains a Unigram model as the UnigramTrainer of tokenizers: the same pieces and scores where nothing is pruned.
+"""Trains a Unigram model as the UnigramTrainer of tokenizers does: the same pieces, and scores equal to rounding.
 
 It is expectation maximization as in SentencePiece, with these differences: seeds are counted in distinct words; rare
 characters are lost on the way, and come back at the end with the lowest scores; and sizes include an unknown piece.
@@ -150,18 +150,11 @@ class Run:
         n = len(self.lost)
         times = self._sum(self.trainer.best).astype(np.float64)
         counts = np.where(self.lost, times[self.lost].sum(), times)
-        losses = np.empty(n)
-        total = float(times.sum())
-
-        def work(_: int, part: int) -> None:
-            start, stop = n * part // SLICES, n * (part + 1) // SLICES
-            self.trainer.losses(start, stop, counts, total, 0.0, losses, True)
-
-        in_turn(self.threads, SLICES, work)
+        losses = self._losses(counts, float(times.sum()))
         is_character = np.arange(n) < self.n_characters
         fixed = (is_character & ~self.lost) | (np.isinf(losses) & (times > 0) & ~is_character)
         candidates = np.flatnonzero(~fixed & ~is_character & (times > 0))
-        order = candidates[np.lexsort((self.ranks[candidates], -losses[candidates] / self.n_words))]
+        order = candidates[np.lexsort((self.ranks[candidates], -losses[candidates]))]
         first = np.flatnonzero(fixed)
         first = first[np.argsort(self.ranks[first], kind="stable")]
         room = size - 1 - len(first)
@@ -171,3 +164,25 @@ class Run:
         kept[chosen] = True
         self.ranks[chosen] = np.arange(len(chosen))
         self._keep(kept)
+
+    def _losses(self, counts: Floats, total: float) -> Floats:
+        """Return how much log-likelihood is lost without each piece; infinity for those that others divide better.
+
+        tokenizers expects a piece's count to become that of all pieces, not of those that stand for it.
+        """
+        n = len(self.lost)
+        free, priced = np.empty(n), np.empty(n)
+
+        def work(_: int, part: int) -> None:
+            start, stop = n * part // SLICES, n * (part + 1) // SLICES
+            self.trainer.losses(start, stop, counts, total, 0.0, free, True)
+            self.trainer.losses(start, stop, counts, total, 1.0, priced, True)
+
+        in_turn(self.threads, SLICES, work)
+        kept = np.isfinite(free) & (counts > 0)
+        times = counts[kept]
+        parts = np.rint((priced[kept] - free[kept]) / times) + 1
+        more = np.log(total + times * (len(self) - 1)) - np.log(total + times * (parts - 1))
+        # Rounded, so that equal losses stay equal.
+        free[kept] = np.round((free[kept] + times * parts * more) / self.n_words, 12)
+        return free
