@@ -243,6 +243,15 @@ def test_names_of_base_classes_are_for_annotations_and_isinstance(tok: Any) -> N
         face.PreTrainedTokenizer()
 
 
+def test_truncation_and_padding_are_set_on_the_backend_by_name(tok: Any) -> None:
+    tok.set_truncation_and_padding("max_length", "longest_first", 4, 0, None)
+    assert tok.backend_tokenizer.encode("low " * 9).tokens == ["[CLS]", "low", "low", "[SEP]"]
+    assert tok.backend_tokenizer.encode("low").tokens == ["[CLS]", "low", "[SEP]", "[PAD]"]
+    assert len(tok("low " * 9)["input_ids"]) == 11
+    with pytest.raises(ValueError, match="truncation_strategy is 'x'; it must be one of only_first"):
+        tok.set_truncation_and_padding("longest", "x", 4, 0, None)
+
+
 def test_a_file_for_a_version_of_transformers_is_chosen(folder: Path, tmp_path: Path) -> None:
     value = json.loads((folder / "tokenizer.json").read_text())
     (tmp_path / "tokenizer.json").write_text(json.dumps(value))

@@ -12,7 +12,7 @@ import transformers_folders
 from both_transformers import Both, Load, all_same, loader
 from extras import extra
 
-extra("transformers", minversion="5.24")
+transformers = extra("transformers", minversion="5.24")
 
 TEXTS: list[Any] = [
     None, "", "a b", [], (), ["a"], ["a", "b c"], ("a", "b c"), ["a", "b", "c"], ("a",), [""], [[]], [()], [["a"]],
@@ -75,6 +75,23 @@ def test_inputs_of_every_shape(each: Both, words: bool) -> None:
             if text is not None or pair is not None
         ],
     )
+
+
+def test_truncation_and_padding_of_the_backend(each: Both) -> None:
+    def after(tok: Any, *options: Any) -> Any:
+        tok.set_truncation_and_padding(*options)
+        backend = tok.backend_tokenizer
+        ids = [one.ids for one in backend.encode_batch(["a b c d e f g", "a"])]
+        return backend.truncation, backend.padding, ids, dict(tok("a b c d e f g h"))
+
+    wide, cut = transformers.utils.PaddingStrategy, transformers.tokenization_utils_base.TruncationStrategy
+    options: list[tuple[Any, ...]] = [
+        (wide.LONGEST, cut.LONGEST_FIRST, 6, 1, None, None),
+        (wide.MAX_LENGTH, cut.ONLY_FIRST, 5, 0, 4, "left"),
+        (wide.LONGEST, cut.DO_NOT_TRUNCATE, None, 0, None, None),
+        (wide.DO_NOT_PAD, cut.DO_NOT_TRUNCATE, None, 0, None, None),
+    ]
+    all_same(each, [lambda t, given=given: after(t, *given) for given in options])
 
 
 @pytest.mark.parametrize("text", ["a 日本 b🦜🦜 c", "x 🦜 <extra_id_0> 日", "日" * 5 + " a"])

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from tokkit.compat.transformers import loading, training
+from tokkit.compat.transformers import loading, tensors, training
 from tokkit.compat.transformers.around import Around
-from tokkit.compat.transformers.lengths import UNLIMITED
+from tokkit.compat.transformers.lengths import PADDINGS, TRUNCATIONS, UNLIMITED
 from tokkit.compat.transformers.vocabulary import FOR_BPE
 from tokkit.errors import OptionError
 from tokkit.registry.tokenizer_classes import build, choice, folder, sources, table
@@ -173,6 +173,38 @@ class PreTrainedTokenizerFast(Around):
         return self._backend.tokenizer
 
     _tokenizer = backend_tokenizer
+
+    def set_truncation_and_padding(
+        self,
+        padding_strategy: Any,
+        truncation_strategy: Any,
+        max_length: Any,
+        stride: int,
+        pad_to_multiple_of: int | None,
+        padding_side: str | None = None,
+    ) -> None:
+        """Set the truncation and the padding of `backend_tokenizer`; calls of this tokenizer have their own.
+
+        The strategies are names, or members of transformers' enumerations.
+        """
+        pads = tensors.choice("padding_strategy", padding_strategy, *PADDINGS)
+        cut = tensors.choice("truncation_strategy", truncation_strategy, *TRUNCATIONS)
+        backend = self.backend_tokenizer
+        if cut == "do_not_truncate":
+            backend.no_truncation()
+        else:
+            backend.enable_truncation(max_length, stride=stride, strategy=cut, direction=self.truncation_side)
+        if pads == "do_not_pad":
+            backend.no_padding()
+            return
+        backend.enable_padding(
+            length=max_length if pads == "max_length" else None,
+            direction=padding_side or self.padding_side,
+            pad_id=self.pad_token_id,
+            pad_token=self.pad_token,
+            pad_type_id=self.pad_token_type_id,
+            pad_to_multiple_of=pad_to_multiple_of,
+        )
 
     @property
     def decoder(self) -> Any:
