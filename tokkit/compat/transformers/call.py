@@ -22,6 +22,7 @@ from tokkit.postprocessors.lengths import pad
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding
     from tokkit.encoding.length_rules import Truncation
+    from tokkit.postprocessors.batch import Batch
 
 _OFF = ("off", "false", "f", "no", "n", "0")
 KEYS = {
@@ -172,6 +173,10 @@ class Call(SpecialTokens):
                     return rows
             elif request.cut is None:
                 return self._lists(request, wanted)
+            else:
+                cut = self._cut_lists(request, wanted)
+                if cut is not None:
+                    return cut
         made = self._encodings(request)
         if wanted.overflow:
             parts = [[encoding, *encoding.overflowing] for encoding in made]
@@ -191,6 +196,20 @@ class Call(SpecialTokens):
         data: dict[str, Any] = {KEYS[name]: columns[name] for name in wanted.columns}
         if wanted.length:
             data["length"] = list(map(len, columns["ids"]))
+        return BatchEncoding(data, self._later(request), n_sequences=request.n_sequences)
+
+    def _cut_lists(self, request: Request, wanted: Wanted) -> BatchEncoding | None:
+        """Return a truncated batch as lists of different lengths; None if an error or warning is due."""
+        batch = self._padded(request)
+        if batch is None:
+            return None
+        ends = batch.attention_mask.sum(axis=1).tolist()
+        data: dict[str, Any] = {
+            KEYS[name]: [row[:end].tolist() for row, end in zip(getattr(batch, name), ends, strict=True)]
+            for name in wanted.columns
+        }
+        if wanted.length:
+            data["length"] = ends
         return BatchEncoding(data, self._later(request), n_sequences=request.n_sequences)
 
     def _later(self, request: Request) -> LazyEncodings:
@@ -214,8 +233,19 @@ class Call(SpecialTokens):
 
     def _rows(self, request: Request, wanted: Wanted) -> BatchEncoding | None:
         """Return a batch through arrays; None if its rows have different lengths, or an error or warning is due."""
+        batch = self._padded(request)
+        if batch is None or (request.padding is None and not batch.attention_mask.all()):
+            return None
+        columns = {KEYS[name]: getattr(batch, name) for name in wanted.columns}
+        if wanted.length:
+            columns["length"] = np.full(len(batch.ids), batch.ids.shape[1])
+        data = {name: _as(wanted.kind, column) for name, column in columns.items()}
+        return BatchEncoding(data, self._later(request), n_sequences=request.n_sequences)
+
+    def _padded(self, request: Request) -> Batch | None:
+        """Return a batch as arrays, whose rows are padded at the end unless the request says how; None for an error."""
         try:
-            batch = self._tok.encode_padded(
+            return self._tok.encode_padded(
                 request.texts,
                 request.pairs,
                 special=request.special,
@@ -226,13 +256,6 @@ class Call(SpecialTokens):
             )
         except OptionError:
             return None
-        if request.padding is None and not batch.attention_mask.all():
-            return None
-        columns = {KEYS[name]: getattr(batch, name) for name in wanted.columns}
-        if wanted.length:
-            columns["length"] = np.full(len(batch.ids), batch.ids.shape[1])
-        data = {name: _as(wanted.kind, column) for name, column in columns.items()}
-        return BatchEncoding(data, self._later(request), n_sequences=request.n_sequences)
 
     def _warn_of_length(self, made: BatchEncoding, max_length: int | None, verbose: bool) -> None:
         if max_length is not None or not verbose or self.model_max_length == 0:

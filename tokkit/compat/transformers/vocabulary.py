@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import logging
@@ -166,10 +167,10 @@ class Vocabulary(ABC):
         `token_ids` is an id, or ids in a list, an array, a tensor or another iterable, or a list of such sequences; of
         a dictionary, its `input_ids`. TypeError for other values.
         """
-        ids = _listed(token_ids)
-        if isinstance(ids, list) and ids and isinstance(ids[0], list):
-            return [self._text(one, skip_special_tokens, clean_up_tokenization_spaces) for one in ids]
-        return self._text(ids, skip_special_tokens, clean_up_tokenization_spaces)
+        if type(token_ids) is list and token_ids and type(token_ids[0]) is int:
+            with contextlib.suppress(TypeError):  # not all of them are ints
+                return self._text(token_ids, skip_special_tokens, clean_up_tokenization_spaces)
+        return self._texts(_listed(token_ids), skip_special_tokens, clean_up_tokenization_spaces)
 
     def batch_decode(
         self,
@@ -184,8 +185,14 @@ class Vocabulary(ABC):
             raise TypeError(f"sequences are {sequences!r:.80}; they must be a list of sequences of ids")
         if not ids:
             return []
-        texts = self.decode(ids, skip_special_tokens, clean_up_tokenization_spaces)
+        texts = self._texts(ids, skip_special_tokens, clean_up_tokenization_spaces)
         return [texts] if isinstance(texts, str) else texts
+
+    def _texts(self, ids: int | list[Any], skip: bool, clean: bool | None) -> str | list[str]:
+        """Return the text of ids, or of each of several sequences."""
+        if isinstance(ids, list) and ids and isinstance(ids[0], list):
+            return [self._text(one, skip, clean) for one in ids]
+        return self._text(ids, skip, clean)
 
     def _text(self, given: int | list[Any], skip: bool, clean: bool | None) -> str:
         ids = [given] if isinstance(given, int) else given
@@ -218,7 +225,7 @@ def _listed(value: Any) -> int | list[Any]:
     if isinstance(value, Mapping):
         return _listed(value["input_ids"])
     if hasattr(value, "tolist"):  # an array or a tensor
-        return _listed(value.tolist())
+        return value.tolist() if getattr(value, "ndim", 0) else _listed(value.tolist())
     if isinstance(value, int):
         return int(value)
     if isinstance(value, (str, Set)) or not isinstance(value, Iterable):
