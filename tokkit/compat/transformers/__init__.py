@@ -1,8 +1,8 @@
 """The tokenizers of transformers 5: write `from tokkit.compat.transformers import AutoTokenizer` instead.
 
-Differences: nothing is downloaded and no code of a repository is run; ids are those of the tokenizer.json, even for
-classes whose pipeline transformers 5 rebuilds (LlamaTokenizer); tensors are numpy's or torch's; errors have the same
-classes, but our own messages. Tokenizers that exist only as Python code are not supported.
+Differences: nothing is downloaded and no code of a repository is run; tensors are numpy's or torch's; errors have the
+same classes, but our own messages. The ids of a folder are those of its class in transformers 5.24; classes whose words
+come from other programs are refused by name.
 """
 
 from __future__ import annotations

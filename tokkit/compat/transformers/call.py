@@ -15,7 +15,6 @@ from tokkit.compat.transformers.batches import Request, batch_of
 from tokkit.compat.transformers.rows import listed
 from tokkit.compat.transformers.special_tokens import SpecialTokens
 from tokkit.compat.transformers.vocabulary import LOG
-from tokkit.encoding.encoding import replaced
 from tokkit.errors import OptionError
 from tokkit.postprocessors.lengths import pad
 
@@ -227,9 +226,7 @@ class Call(SpecialTokens):
             "truncation": request.cut,
             "padding": request.padding,
         }
-        made = self._tok.encodings(request.texts, request.pairs, **options)
-        unknown = getattr(self._tok.definition.model, "unk_id", None)
-        return made if unknown is None else [_with_surfaces(encoding, unknown) for encoding in made]
+        return self._tok.encodings(request.texts, request.pairs, **options)
 
     def _rows(self, request: Request, wanted: Wanted) -> BatchEncoding | None:
         """Return a batch through arrays; None if its rows have different lengths, or an error or warning is due."""
@@ -268,22 +265,6 @@ class Call(SpecialTokens):
                 longest,
                 self.model_max_length,
             )
-
-
-def _with_surfaces(encoding: Encoding, unknown: int) -> Encoding:
-    """Return a Unigram encoding in which unknown tokens show the text that they cover."""
-
-    def tokens() -> list[str]:
-        columns = encoding.ids, encoding.tokens, encoding.column("surfaces")
-        return [
-            surface.decode("utf-8", "replace") if id_ == unknown and surface else token
-            for id_, token, surface in zip(*columns, strict=True)
-        ]
-
-    if not any(unknown in part.column("ids") for part in (encoding, *encoding.overflowing)):
-        return encoding
-    overflow = [_with_surfaces(part, unknown) for part in encoding.overflowing]
-    return replaced(encoding, overflow=tuple(overflow), tokens=tokens)
 
 
 def _as(kind: str | None, column: Any) -> Any:

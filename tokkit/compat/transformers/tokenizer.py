@@ -60,12 +60,10 @@ class PreTrainedTokenizerFast(Around):
         self,
         vocab: Any = None,
         merges: Any = None,
-        *,
-        tokenizer_object: Any = None,
-        tokenizer_file: Any = None,
         **settings: Any,
     ) -> None:
         self.__dict__.update(_roles={}, _extra=[])
+        tokenizer_object, tokenizer_file = (settings.pop(f"tokenizer_{name}", None) for name in ("object", "file"))
         settings = loading.with_own_tokens(settings)
         whole, paths = None, {key: settings[key] for key in ("vocab_file", "merges_file") if settings.get(key)}
         if tokenizer_object is not None:
@@ -80,7 +78,8 @@ class PreTrainedTokenizerFast(Around):
 
     def _set_up(self, built: Built, settings: dict[str, Any]) -> None:
         definition, given = built.definition, built.given
-        self.init_kwargs = dict(settings)
+        own = (*built.row.roles, *built.row.arguments)
+        self.init_kwargs = {**{name: given.get(name) for name in own}, **settings}
         self.init_inputs: tuple[Any, ...] = ()
         self.deprecation_warnings: dict[str, bool] = {}
         self.verbose = bool(settings.get("verbose", False))

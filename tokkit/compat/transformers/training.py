@@ -11,10 +11,10 @@ from tokkit.compat.tokenizers import Tokenizer
 from tokkit.compat.tokenizers.added_token import AddedToken
 from tokkit.compat.tokenizers.pre_tokenizers import ByteLevel
 from tokkit.compat.tokenizers.trainers import BpeTrainer, Trainer, UnigramTrainer, WordLevelTrainer, WordPieceTrainer
-from tokkit.registry.tokenizer_classes import tokens as added_token
 from tokkit.definition import Definition
 from tokkit.errors import OptionError
 from tokkit.formats import tokenizer_json
+from tokkit.registry.tokenizer_classes import tokens as added_token
 
 TRAINERS: dict[str, type[Trainer]] = {
     "BPE": BpeTrainer,

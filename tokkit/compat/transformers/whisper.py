@@ -41,6 +41,16 @@ class Whisper(Around):
         self.set_prefix_tokens(task=task, language=language, predict_timestamps=not no_timestamps)
         return list(enumerate(self.prefix_tokens[1:], 1))
 
+    def get_prompt_ids(self, text: str, return_tensors: Any = "np") -> Any:
+        """Return the ids of a prompt: the start of what was said before, and a text, which may have no special token."""
+        made = self("<|startofprev|>", " " + text.strip(), add_special_tokens=False)
+        first = self.all_special_ids[0]
+        special = [self.convert_ids_to_tokens(id_) for id_ in made["input_ids"][1:] if id_ >= first]
+        if special:
+            raise OptionError(f"the prompt has the special token {special[0]}, which it must not have")
+        made.convert_to_tensors(return_tensors)
+        return made["input_ids"]
+
     def decode(
         self,
         token_ids: Any,

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tokkit.definition import Definition
-from tokkit.engines.added_tokens import overlap
+from tokkit.engines.added_tokens import overlap, vanished
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import components, tokenizer_json
+from tokkit.formats import components, model_json, tokenizer_json
 from tokkit.formats.byte_symbols import is_symbols, to_bytes
 from tokkit.formats.tables import Table
 from tokkit.registry.tokenizer_classes.row import JSON
@@ -49,7 +49,9 @@ class Draft:
     def of_file(cls, file: JSON) -> Draft:
         """Return the draft of a tokenizer.json as it is, with its added tokens."""
         made = cls({**file, "added_tokens": []}, is_kept=True)
-        made.add(AddedToken.of(token) for token in file.get("added_tokens") or ())
+        vocab = made._ids if isinstance(made._ids, Table) else Table.of(made._ids)
+        listed = model_json.read_added(file.get("added_tokens") or [], vocab)
+        made._added = {token.content: (token.id, AddedToken.of(token)) for token in listed}
         return made
 
     @classmethod
@@ -214,7 +216,7 @@ class Draft:
         """Return the definition."""
         if self.whole is None:
             listed = [{"id": id_, **token.as_dict()} for id_, token in self.added.items()]
-            return tokenizer_json.from_json({"version": "1.0", **self.file, "added_tokens": listed})
+            return tokenizer_json.from_json({"version": "1.0", **self.file, "added_tokens": listed}, keep_ids=True)
         return self.definition_of(self.whole)
 
     def definition_of(self, whole: Definition) -> Definition:
@@ -222,10 +224,15 @@ class Draft:
         self._check_ids()
         new = {id_: token.content.encode() for id_, token in self.added.items() if id_ not in whole.vocab}
         tokens = self.added if self.is_kept else self._marked()
+        listed = tuple(token.with_id(id_) for id_, token in tokens.items())
+        if (gone := vanished(listed, whole.normalizer)) is not None:
+            raise OptionError(
+                f"the normalizer leaves nothing of the token {gone.content!r}; add it with normalized=False"
+            )
         return dataclasses.replace(
             whole,
             vocab=whole.vocab.with_tokens(new) if new else whole.vocab,
-            added_tokens=tuple(token.with_id(id_) for id_, token in tokens.items()),
+            added_tokens=listed,
             added_ids=whole.added_ids | frozenset(new),
             special_tokens={},
             postprocessor=postprocessor_of(self.file.get("post_processor")),
