@@ -96,7 +96,7 @@ def test_unigram_keeps_all_added_tokens(shared: Path, name: str, options: dict[s
     theirs, ours = trained(shared / "vocabs" / name / "tokenizer.json", options)
     assert roles(ours) == roles(theirs)
     assert stages(ours) == stages(theirs)
-    assert options["vocab_size"] - 5 <= len(ours) <= options["vocab_size"]
+    assert set(ours.get_vocab()) == set(theirs.get_vocab())  # the order of equal scores varies there
     assert ours.decode(ours("low lower newest")["input_ids"], skip_special_tokens=True) == "low lower newest"
 
 

@@ -267,7 +267,7 @@ class Postprocessor(ABC):
             self._layouts[key] = made
         return self._layouts[key]
 
-    def check_batch(self, texts: Sequence[tuple[Any, Any]]) -> None:
+    def check_batch(self, texts: Sequence[tuple[Any, Any]]) -> None:  # noqa: B027
         """Raise OptionError if the layout is not that of each of these texts, given as (ids, offsets)."""
 
     def process(

@@ -146,6 +146,11 @@ class Around(Save):
                 f"{min(refused)} was given; tokkit encodes only the texts of {type(self).__name__}, not its "
                 f"{self.row.inputs_too}"
             )
+        if self.row.inputs_always:
+            raise OptionError(
+                f"{type(self).__name__} encodes texts together with {self.row.inputs_too}, and tokkit only texts: "
+                "tokenize() gives the tokens of each"
+            )
         if self.row.languages is None and self._target is None:
             return super().__call__(
                 text, text_pair, text_target, text_pair_target, add_special_tokens, *options, **kwargs

@@ -42,7 +42,7 @@ class Whisper(Around):
         return list(enumerate(self.prefix_tokens[1:], 1))
 
     def get_prompt_ids(self, text: str, return_tensors: Any = "np") -> Any:
-        """Return the ids of a prompt: the start of what was said before, and a text, which may have no special token."""
+        """Return the ids of a prompt: the start of what was said before, and a text without special tokens."""
         made = self("<|startofprev|>", " " + text.strip(), add_special_tokens=False)
         first = self.all_special_ids[0]
         special = [self.convert_ids_to_tokens(id_) for id_ in made["input_ids"][1:] if id_ >= first]

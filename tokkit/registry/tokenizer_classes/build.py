@@ -92,6 +92,8 @@ def build(
     """
     row = row_of(name)
     given = arguments(row, settings)
+    if row.scripted is None and file is not None and isinstance(file.get("padding"), Mapping):
+        given.setdefault("pad_token", file["padding"].get("pad_token"))
     draft = whole or _draft(name, row, given, paths, file)
     named = _take_roles(draft, row, given, settings)
     _add_tokens(draft, row, given)

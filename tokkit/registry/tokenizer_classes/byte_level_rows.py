@@ -25,7 +25,8 @@ QWEN3_5_SPLIT = QWEN2_SPLIT.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\
 CLIP_SPLIT = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 
-def _gpt2(given: Given) -> JSON:
+def gpt2_parts(given: Given) -> JSON:
+    """Return the stages of GPT-2."""
     return {
         "model": parts.byte_level_bpe(given),
         "pre_tokenizer": parts.byte_level(given["add_prefix_space"]),
@@ -39,19 +40,19 @@ def _codegen(given: Given) -> JSON:
             "return_token_type_ids is True for the tokenizer; give it in each call instead: tok(text, "
             "return_token_type_ids=True)"
         )
-    return _gpt2(given)
+    return gpt2_parts(given)
 
 
 def _neox(given: Given) -> JSON:
     pretokenizer = parts.byte_level(given["add_prefix_space"], trim=given["trim_offsets"])
-    return {**_gpt2(given), "normalizer": parts.NFC, "pre_tokenizer": pretokenizer}
+    return {**gpt2_parts(given), "normalizer": parts.NFC, "pre_tokenizer": pretokenizer}
 
 
 def _cohere(given: Given) -> JSON:
     prefix = given["add_prefix_space"]
     digits = {"type": "Digits", "individual_digits": True}
     return {
-        **_gpt2(given),
+        **gpt2_parts(given),
         "normalizer": parts.NFC,
         "pre_tokenizer": parts.pretokenizers(digits, parts.byte_level(prefix)),
         "decoder": parts.byte_level(prefix),
@@ -134,6 +135,12 @@ def _roberta_around(draft: Any, given: Given) -> JSON:
     }
 
 
+def _codegen_around(draft: Any, given: Given) -> JSON | None:
+    if "add_bos_token" in given or "add_eos_token" in given:
+        return None
+    return given.get("post_processor") or parts.byte_level(True, trim=False)
+
+
 def _clip_around(draft: Any, given: Given) -> JSON:
     ends = {"sep": given.text("eos_token"), "cls": given.text("bos_token")}
     return {"type": "RobertaProcessing", **ends, "trim_offsets": False, "add_prefix_space": False}
@@ -145,7 +152,7 @@ def _keep_special(draft: Any, given: Given) -> None:
 
 
 def post_init(draft: Any, given: Given) -> None:
-    """Add the tokens of roles again, as special ones, and put bos and eos around texts as the arguments say."""
+    """Add the tokens of roles and the extra ones again, then put bos and eos around texts."""
     draft.add_roles()
     if draft.updates_around:
         draft.update_around(given)
@@ -172,24 +179,24 @@ def _spaced_mask(roles: dict[str, Any]) -> dict[str, Any]:
 
 
 ROWS: dict[str, Row] = {
-    "GPT2Tokenizer": Row(roles=_GPT2, arguments=_PREFIX, files=PAIR, model="BPE", parts=_gpt2),
+    "GPT2Tokenizer": Row(roles=_GPT2, arguments=_PREFIX, files=PAIR, model="BPE", parts=gpt2_parts),
     "CodeGenTokenizer": Row(
         roles=_GPT2, arguments={**_PREFIX, "return_token_type_ids": False}, files=PAIR, model="BPE", parts=_codegen,
-        template=lambda draft, given: parts.byte_level(True, trim=False), template_first=True,
+        template=_codegen_around,
     ),
     "GPTNeoXTokenizer": Row(
         roles={**_GPT2, "pad_token": "<|padding|>"}, arguments=_TRIM, files=PAIR, model="BPE", parts=_neox,
         finish=lambda draft, given: draft.update_around(given),
     ),
     "RobertaTokenizer": Row(
-        roles=BART, arguments=_TRIM, files=PAIR, model="BPE", parts=_gpt2, template=_roberta_around
+        roles=BART, arguments=_TRIM, files=PAIR, model="BPE", parts=gpt2_parts, template=_roberta_around
     ),
     "BlenderbotTokenizer": Row(
-        roles=_spaced_mask(BART), arguments={"add_prefix_space": True}, files=PAIR, model="BPE", parts=_gpt2
+        roles=_spaced_mask(BART), arguments={"add_prefix_space": True}, files=PAIR, model="BPE", parts=gpt2_parts
     ),
     "DebertaTokenizer": Row(
         roles={"bos_token": "[CLS]", "eos_token": "[SEP]", **SQUARE}, arguments=_PREFIX, files=PAIR, model="BPE",
-        parts=_gpt2, template=_ENDS, inputs=(*NO_TYPES, "token_type_ids"),
+        parts=gpt2_parts, template=_ENDS, inputs=(*NO_TYPES, "token_type_ids"),
     ),
     "CohereTokenizer": Row(
         roles=_COHERE, arguments=_PREFIX, files=PAIR, model="BPE", parts=_cohere, side="left", finish=post_init
@@ -217,7 +224,7 @@ ROWS: dict[str, Row] = {
         template=("bos:0 $A:0 eos:0", "$A:0 $B:1"),
     ),
     "EsmcTokenizer": Row(
-        roles=_ESMC, model="BPE", parts=_esmc, template=("cls $A eos", "$A:0 $B:1"),
+        roles=_ESMC, model="BPE", parts=_esmc, extra=lambda given: [], template=("cls $A eos", "$A:0 $B:1"),
         finish=lambda draft, given: draft.roles.update(bos_token=draft.roles["bos_token"] or draft.roles["cls_token"]),
     ),
 }  # fmt: skip

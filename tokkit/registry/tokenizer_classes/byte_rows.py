@@ -16,6 +16,7 @@ from tokkit.registry.tokenizer_classes.scripted.code_units import ByteIds, CodeP
 from tokkit.registry.tokenizer_classes.scripted.decoders import ByteCharacters, Join
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 from tokkit.registry.tokenizer_classes.wordpiece_rows import BERT_AROUND
+from tokkit.vocab import Vocab
 
 _BYTES = re.compile(r"[0-9a-f]{2}(?: [0-9a-f]{2})*")
 _CODE_POINTS = {0: "[PAD]", 0xE000: "[CLS]", 0xE001: "[SEP]", 0xE002: "[BOS]", 0xE003: "[MASK]", 0xE004: "[RESERVED]"}
@@ -81,7 +82,7 @@ def _myt5(given: Given, paths: Mapping[str, str]) -> Definition:
     decomposed, merged = (_rules(maps, name) for name in ("decompose_map", "merge_map"))
     _first_ids(given, given["pad_token"], given["eos_token"], given["unk_token"], lstrip=True, rstrip=True)
     backwards = [{new: old for old, new in rules.items()} for rules in (merged, decomposed)]
-    vocab = code_units.Vocab.from_list([b"", b"", b"", *(f"{byte:02x}".encode() for byte in range(256))])
+    vocab = Vocab.from_list([b"", b"", b"", *(f"{byte:02x}".encode() for byte in range(256))])
     decoder = code_units.RewrittenBytesDecoder(*backwards)
     return Definition(vocab, code_units.RewrittenBytes(decomposed, merged), None, decoder=decoder)
 

@@ -18,7 +18,6 @@ OTHER_NAMES = {
     **dict.fromkeys(("LxmertTokenizer", "MobileBertTokenizer", "SqueezeBertTokenizer"), "BertTokenizer"),
     **dict.fromkeys(("ElectraTokenizer", "LayoutLMTokenizer"), "BertTokenizer"),
     "Phi3Tokenizer": "LlamaTokenizer",
-    _MISTRAL: PLAIN,
 }
 """Names for which transformers 5.24 loads another class."""
 
@@ -36,7 +35,7 @@ def choose(
 
     `stated` is tokenizer_config.json and `config` config.json, {} for missing ones; `is_known` says whether there is a
     class of a name, `has_byte_level` whether a tokenizer.json has a ByteLevel component. A name that is not known is
-    returned as it is, if the folder gives no other.
+    returned as it is, if config.json or the code of a repository gives it.
     """
     declared = stated.get("tokenizer_class") or config.get("tokenizer_class")
     declared = declared if isinstance(declared, str) else None
@@ -54,10 +53,14 @@ def choose(
         if declared is not None and registered is not None and registered != declared.removesuffix("Fast"):
             return _of_both(declared, registered, model_type, is_known)
     if declared is not None:
-        return name_of(declared)
+        name = name_of(declared)
+        return name if has_code or not stated.get("tokenizer_class") or is_known(name) else PLAIN
     inner = config.get("encoder")
-    if model_type == "encoder-decoder" and isinstance(inner, Mapping):
-        registered = model_types.CLASS_OF.get(str(inner.get("model_type")))
+    if model_type == "encoder-decoder":
+        inner_type = inner.get("model_type") if isinstance(inner, Mapping) else "bert"
+        registered = model_types.CLASS_OF.get(str(inner_type))
+    elif model_type in model_types.OF_ANOTHER:
+        registered = model_types.CLASS_OF[model_types.OF_ANOTHER[model_type]]
     if registered is None or registered == _MISTRAL or model_type in model_types.WITHOUT_CONFIG:
         return PLAIN
     return name_of(registered)

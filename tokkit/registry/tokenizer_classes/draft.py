@@ -24,8 +24,8 @@ class Draft:
     """The contents of a tokenizer.json, or a whole definition, and the special tokens of a class.
 
     `roles` are tokens by role, `extra` the extra special tokens. `updates_around` says that bos and eos are put around
-    texts as the arguments say, `is_kept` that the stages are those of a file. `kept_in_text` are tokens of roles that
-    decoding never leaves out.
+    texts as the arguments say, `is_kept` that the stages are those of a file. `components` replace those of the file.
+    `kept_in_text` are tokens of roles that decoding never leaves out.
     """
 
     def __init__(self, file: JSON, whole: Definition | None = None, *, is_kept: bool = False) -> None:
@@ -35,6 +35,7 @@ class Draft:
         self.extra: list[Any] = []
         self.updates_around = False
         self.is_kept = is_kept
+        self.components: dict[str, Any] = {}
         self.kept_in_text: set[str] = set()
         self._added: dict[str, tuple[int, AddedToken]] = {}
         self._ids: dict[str, int] | Table = {}
@@ -166,6 +167,10 @@ class Draft:
         """Give the added token of an id other rules."""
         self._added[token.content] = id_, token
 
+    def forget(self, text: str) -> None:
+        """Remove an added token."""
+        self._added.pop(text, None)
+
     def hide(self, id_: int) -> None:
         """Let a token have its id, but not be found in texts as an added token."""
         token = next(token for at, token in self._added.values() if at == id_)
@@ -216,7 +221,8 @@ class Draft:
         """Return the definition."""
         if self.whole is None:
             listed = [{"id": id_, **token.as_dict()} for id_, token in self.added.items()]
-            return tokenizer_json.from_json({"version": "1.0", **self.file, "added_tokens": listed}, keep_ids=True)
+            made = tokenizer_json.from_json({"version": "1.0", **self.file, "added_tokens": listed}, keep_ids=True)
+            return dataclasses.replace(made, **self.components) if self.components else made
         return self.definition_of(self.whole)
 
     def definition_of(self, whole: Definition) -> Definition:
@@ -250,6 +256,11 @@ class Draft:
         alike = alike and (overlap(texts[0], texts[1]) or overlap(texts[1], texts[0]))
         made = {}
         for id_, token in self.added.items():
+            if token.single_word:
+                raise FormatError(
+                    f"the added token {token.content!r} has single_word, which this class decides by the spaces "
+                    "beside it; tokkit does not: give the token single_word false"
+                )
             special = token.content in listed and token.content not in self.kept_in_text
             normalized = token.normalized and not alike
             made[id_] = AddedToken.of({**token.as_dict(), "special": special, "normalized": normalized})

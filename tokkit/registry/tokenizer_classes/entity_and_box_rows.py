@@ -7,8 +7,7 @@ from typing import Any
 
 from tokkit.errors import OptionError
 from tokkit.registry.tokenizer_classes import parts
-from tokkit.registry.tokenizer_classes.byte_level_rows import BART
-from tokkit.registry.tokenizer_classes.byte_level_rows import ROWS as BYTE_LEVEL
+from tokkit.registry.tokenizer_classes.byte_level_rows import BART, gpt2_parts
 from tokkit.registry.tokenizer_classes.piece_rows import FAIRSEQ, fairseq_pieces
 from tokkit.registry.tokenizer_classes.row import JSON, NO_TYPES, PAIR, Given, Row
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
@@ -95,7 +94,7 @@ def _udop(given: Given) -> JSON:
 def _markuplm(given: Given) -> JSON:
     if not isinstance(given["tags_dict"], dict):
         raise OptionError(f"tags_dict is {given['tags_dict']!r:.80}; it must be an object of tag to number")
-    return BYTE_LEVEL["GPT2Tokenizer"].parts(given)
+    return gpt2_parts(given)
 
 
 def _tipsv2(given: Given) -> JSON:
@@ -112,7 +111,7 @@ def _tipsv2(given: Given) -> JSON:
 ROWS: dict[str, Row] = {
     "LukeTokenizer": Row(
         roles={**BART, **_ENTITY_ROLES}, files={**PAIR, "entity_vocab_file": "entity_vocab.json"}, model="BPE",
-        arguments={"add_prefix_space": False, "entity_mark": "", **_ENTITIES}, parts=BYTE_LEVEL["GPT2Tokenizer"].parts,
+        arguments={"add_prefix_space": False, "entity_mark": "", **_ENTITIES}, parts=gpt2_parts,
         extra=_with_entities, adds_extra=True, template=_luke_around, inputs_too="entities and entity_spans",
     ),
     "MLukeTokenizer": Row(
@@ -120,6 +119,7 @@ ROWS: dict[str, Row] = {
         files={**FAIRSEQ, "entity_vocab_file": "entity_vocab.json"}, parts=_mluke,
         arguments={"entity_mark": parts.SPACE, **_ENTITIES}, extra=_with_entities, adds_extra=True,
         template=("cls:0 $A:0 sep:0", "cls:0 $A:0 sep:0 sep:0 $B:1 sep:1"), inputs_too="entities and entity_spans",
+        finish=lambda draft, given: draft.add_roles(),
     ),
     "LayoutLMv2Tokenizer": replace(
         WORDPIECE["BertTokenizer"], inputs=(*NO_TYPES, "token_type_ids"), inputs_too="boxes and word_labels",
@@ -127,11 +127,12 @@ ROWS: dict[str, Row] = {
     ),
     "LayoutLMv3Tokenizer": Row(
         roles=BART, arguments={"add_prefix_space": True, **_BOXES, "sep_token_box": [0] * 4}, files=PAIR, model="BPE",
-        parts=BYTE_LEVEL["GPT2Tokenizer"].parts, template=_layoutlmv3_around, inputs=(*NO_TYPES, "bbox"),
+        parts=gpt2_parts, template=_layoutlmv3_around, inputs=(*NO_TYPES, "bbox"),
         inputs_too="boxes and word_labels",
     ),
     "LayoutXLMTokenizer": Row(
-        roles={**BART, "mask_token": AddedToken("<mask>", lstrip=True)}, files=FAIRSEQ, model="Unigram", pieces=fairseq_pieces,
+        roles={**BART, "mask_token": AddedToken("<mask>", lstrip=True)}, files=FAIRSEQ, model="Unigram",
+        pieces=fairseq_pieces,
         arguments={"add_prefix_space": True, **_BOXES}, parts=_layoutxlm, inputs_too="boxes and word_labels",
         template=("cls $A sep", "cls $A sep sep $B sep"),
     ),
@@ -147,6 +148,7 @@ ROWS: dict[str, Row] = {
             **{"max_width": 1000, "pad_width": 1001, "pad_token_label": -100, "only_label_first_subword": True},
         },
         inputs=("input_ids", "token_type_ids", "attention_mask"), inputs_too="xpaths and node_labels",
+        inputs_always=True,
     ),
     "Tipsv2Tokenizer": Row(
         roles={"unk_token": "<unk>", "pad_token": "<pad>", "bos_token": None, "eos_token": None}, model="BPE",

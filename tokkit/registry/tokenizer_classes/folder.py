@@ -12,7 +12,7 @@ from typing import Any
 from tokkit import formats
 from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
 from tokkit.formats import files
-from tokkit.registry.tokenizer_classes import build, choice, settings, sources
+from tokkit.registry.tokenizer_classes import build, choice, model_types, settings, sources
 from tokkit.registry.tokenizer_classes.build import Built
 from tokkit.registry.tokenizer_classes.draft import Draft
 from tokkit.registry.tokenizer_classes.row import Row
@@ -36,7 +36,8 @@ def class_of(folder: Path, config: Mapping[str, Any] | None = None) -> str:
     stated = settings.read(folder / settings.CONFIG)
     config = settings.read(folder / settings.MODEL, of_tokenizer=False) if config is None else config
     file = files.read_bytes(folder / FILE) if (folder / FILE).is_file() else b""
-    name = choice.choose(stated, config, is_known=CLASSES.__contains__, has_byte_level=b'"ByteLevel"' in file)
+    known = {*CLASSES, *model_types.CLASS_OF.values()}
+    name = choice.choose(stated, config, is_known=known.__contains__, has_byte_level=b'"ByteLevel"' in file)
     if not file or name == choice.PLAIN:
         return name
     if name not in CLASSES:

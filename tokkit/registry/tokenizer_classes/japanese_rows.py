@@ -8,18 +8,20 @@ from typing import Any
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files, strict_json
+from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
+from tokkit.pretokenizers.fixed_length import FixedLength
 from tokkit.registry.tokenizer_classes.byte_level_rows import SQUARE
 from tokkit.registry.tokenizer_classes.row import Given, Row
 from tokkit.registry.tokenizer_classes.scripted import japanese, vocab_files
 from tokkit.registry.tokenizer_classes.scripted.decoders import Join
-from tokkit.registry.tokenizer_classes.scripted.edits import CHARACTERS, Matches, Steps
-from tokkit.registry.tokenizer_classes.scripted.pieces import Lookup
+from tokkit.registry.tokenizer_classes.scripted.edits import Matches, Steps
+from tokkit.registry.tokenizer_classes.scripted.other_programs import MecabWords, mecab, module
 from tokkit.registry.tokenizer_classes.slow_word_rows import basic_words
 from tokkit.registry.tokenizer_classes.wordpiece_rows import BERT_AROUND
 
 Paths = Mapping[str, str]
-_PROGRAMS = {"mecab": "MeCab", "sudachi": "Sudachi", "jumanpp": "Juman++"}
+_PROGRAMS = {"sudachi": "Sudachi", "jumanpp": "Juman++"}
 
 
 def _bert(given: Given, paths: Paths) -> Definition:
@@ -28,16 +30,16 @@ def _bert(given: Given, paths: Paths) -> Definition:
     unknown = given.text("unk_token")
     if unknown not in ids:
         raise FormatError(f"{files.show(path)}: the unknown token {unknown!r} is missing")
-    steps: list[Any] = [_words(given)] if given["do_word_tokenize"] else []
-    model: Any = Lookup(unknown)
+    steps: list[Any] = _words(given) if given["do_word_tokenize"] else []
+    model: Any = WordLevel(unk_token=unknown)
     kind = given["subword_tokenizer_type"]
     if not given["do_subword_tokenize"]:
         pass
     elif kind == "wordpiece":
         model = WordPiece(unk_token=unknown)
-        steps += [] if steps else [Matches(r"\S+")]
+        steps.append(Matches(r"\S+"))
     elif kind == "character":
-        steps += [japanese.Compatible(), CHARACTERS]
+        steps += [japanese.Compatible(), FixedLength(1)]
     else:
         raise OptionError(
             f"subword_tokenizer_type is {kind!r}; it must be 'wordpiece' or 'character': tokkit does not run the rules "
@@ -47,15 +49,27 @@ def _bert(given: Given, paths: Paths) -> Definition:
     return Definition(vocab_files.vocab_of(ids), model, Steps(tuple(steps)), decoder=decoder)
 
 
-def _words(given: Given) -> Any:
+def _words(given: Given) -> list[Any]:
     kind = given["word_tokenizer_type"]
-    if kind != "basic":
-        program = _PROGRAMS.get(kind, kind)
+    basic = basic_words(given, chinese=False, strip_accents=None)
+    if kind == "basic":
+        return [basic]
+    if kind != "mecab":
         raise OptionError(
-            f"word_tokenizer_type is {kind!r}, and the words come from the program {program}, which tokkit does not run; "
-            "split texts into words with it, join them with spaces, and pass word_tokenizer_type='basic'"
+            f"word_tokenizer_type is {kind!r}, and its words come from {_PROGRAMS.get(kind, kind)}, which tokkit does "
+            "not run; split texts into words with it, join them with spaces, and pass word_tokenizer_type='basic'"
         )
-    return basic_words(given, chinese=False)
+    options: dict[str, Any] = {"mecab_dic": "unidic_lite", "mecab_option": None, "normalize_text": True}
+    options |= given["mecab_kwargs"] or {}
+    if unknown := sorted(options.keys() - {"mecab_dic", "mecab_option", "normalize_text"}):
+        raise OptionError(f"mecab_kwargs has {unknown[0]!r}; it may have mecab_dic, mecab_option and normalize_text")
+    words = MecabWords(
+        dictionary=options["mecab_dic"], option=options["mecab_option"] or "", lowercase=basic.lowercase,
+        normalizes=bool(options["normalize_text"]), never_split=basic.never_split,
+    )  # fmt: skip
+    module("fugashi")
+    mecab(words.dictionary, words.option)
+    return [words]
 
 
 def _neox(given: Given, paths: Paths) -> Definition:

@@ -154,7 +154,10 @@ AS_THEY_ARE = (
 """Patterns of model names (`_name_or_path` of config.json, in lower case) whose tokenizer.json is used as it is."""
 
 WITHOUT_CONFIG = _words(
-    "barthez bartpho bert-japanese bertweet byt5 code_llama cpm herbert mbart50 mega mluke myt5 nezha nllb "
+    "barthez bartpho bert-japanese bertweet byt5 code_llama cpm herbert mbart50 mega mluke myt5 nezha nllb nougat "
     "phobert qdqbert realm retribert wav2vec2_phoneme"
 )
 """Model types without a configuration of their own: they only decide if a class is named too."""
+
+OF_ANOTHER = {"gpt-sw3": "gpt2"}
+"""Model types that have the configuration of another type, whose class is taken if none is named."""

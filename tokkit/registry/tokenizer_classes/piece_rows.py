@@ -132,6 +132,7 @@ def _lasr(given: Given) -> JSON:
 
 
 def fairseq_pieces(given: Given, pieces: Scored) -> Scored:
+    """Return the special tokens in the order of fairseq, the pieces, and the mask."""
     return [*start_of(given, "bos", "pad", "eos", "unk"), *pieces[3:], (given.text("mask_token"), 0.0)]
 
 
@@ -147,8 +148,10 @@ def _camembert_pieces(given: Given, pieces: Scored) -> Scored:
 
 
 def _xglm_pieces(given: Given, pieces: Scored) -> Scored:
-    # As the published tokenizer.json has them; transformers 5.24 reads no .model for this class.
-    return [*start_of(given, "bos", "pad", "eos", "unk"), *pieces[3:], *((word, 0.0) for word in _MADE_UP)]
+    raise FormatError(
+        "XGLMTokenizer of transformers 5.24 reads no .model, and makes every word unknown; put the tokenizer.json of "
+        "the model into the folder"
+    )
 
 
 def _pegasus_pieces(given: Given, pieces: Scored) -> Scored:

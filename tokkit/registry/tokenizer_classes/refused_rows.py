@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from tokkit.registry.tokenizer_classes.row import Row
 
-_MOSES = (
-    "its words come from the program sacremoses and its subwords from rules in Python that tokkit does not run; "
-    "encode the texts with transformers"
-)
-
 ROWS: dict[str, Row] = {
-    **dict.fromkeys(
-        ("BioGptTokenizer", "FSMTTokenizer", "FlaubertTokenizer", "XLMTokenizer"), Row(refused=_MOSES)
-    ),
-    "CpmAntTokenizer": Row(
-        refused="its words come from the program rjieba, which tokkit does not run; encode the texts with transformers"
-    ),
     "FastSpeech2ConformerTokenizer": Row(
         refused="its phones come from the program g2p_en, which tokkit does not run; encode the texts with transformers"
     ),

@@ -96,7 +96,7 @@ class Row:
     for them; `target` the same for the texts of the other language, if they have a vocabulary of their own.
     `word_end` is replaced by a space in decoded text; with `groups_repeats`, repeated ids and padding are left out
     of it. `refused` says why tokkit cannot be exact, and the way out; `inputs_too` which other inputs a class takes
-    there.
+    there; with `inputs_always`, it encodes a text there only together with them.
     """
 
     roles: Mapping[str, AddedToken | str | None] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Row:
     model: str = ""
     pieces: Callable[[Given, Scored], Vocabulary] | None = None
     parts: Callable[[Given], JSON] | None = None
-    template: Callable[[Any, Given], Template | JSON] | Template | None = None
+    template: Callable[[Any, Given], Template | JSON | None] | Template | None = None
     extra: Callable[[Given], list[Any]] | None = None
     adds_extra: bool = False
     finish: Callable[[Any, Given], None] | None = None
@@ -122,3 +122,4 @@ class Row:
     template_first: bool = False
     refused: str = ""
     inputs_too: str = ""
+    inputs_always: bool = False

@@ -8,6 +8,7 @@ from typing import Any
 
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
+from tokkit.formats import files
 from tokkit.registry.tokenizer_classes.byte_level_rows import BART
 from tokkit.registry.tokenizer_classes.piece_rows import FAIRSEQ, SPIECE
 from tokkit.registry.tokenizer_classes.row import Given, Row, Template
@@ -40,6 +41,7 @@ def _speech(given: Given, paths: Paths) -> Definition:
 
 def _check_numbers(draft: Any, given: Given) -> None:
     """Refuse added tokens that normalization, which sees the whole text, could change or be changed by."""
+    make.find_added(draft, given)
     if not given["normalize"]:
         return
     for token in draft.added.values():
@@ -77,7 +79,8 @@ def _special_texts(draft: Any) -> frozenset[str]:
 
 
 def decodes_between(draft: Any, given: Given) -> None:
-    """Tell the decoder which tokens are special."""
+    """Tell the decoder which tokens are special, and the model which are added."""
+    make.find_added(draft, given)
     decoder = replace(draft.whole.decoder, special=_special_texts(draft))
     draft.whole = replace(draft.whole, decoder=decoder)
 
@@ -95,8 +98,8 @@ def _siglip(given: Given, paths: Paths) -> Definition:
 def _siglip_finish(draft: Any, given: Given) -> None:
     decodes_between(draft, given)
     special = frozenset(draft.id_of(str(token)) for token in draft.special_tokens())
-    model = replace(draft.whole.model, end=draft.id_of(draft.text("eos_token")), special=special)
-    draft.whole = replace(draft.whole, model=model)
+    draft.whole = replace(draft.whole, model=replace(draft.whole.model, special=special))
+    draft.file["post_processor"]["type"] = "EndOnce"
 
 
 def _bartpho(given: Given, paths: Paths) -> Definition:
@@ -113,12 +116,13 @@ def _bartpho(given: Given, paths: Paths) -> Definition:
         tokens.append(mask)
     ids = {token: id_ for id_, token in enumerate(tokens)}
     given["pieces"] = make.own_ids(model)
+    make.renumber(given, ids)
     return make.of_backend(given, model, ids, ids[given.text("unk_token")])
 
 
 def _first_words(path: str) -> list[str]:
-    with make.files.naming(path):
-        lines = make.files.decode(make.files.read_bytes(path)).splitlines()
+    with files.naming(path):
+        lines = files.decode(files.read_bytes(path)).splitlines()
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 raise FormatError(f"line {number} is empty; each line needs a token")
@@ -145,7 +149,8 @@ _NONE: Template = ("$A", "$A $B")
 
 ROWS: dict[str, Row] = {
     "BertGenerationTokenizer": Row(
-        roles={**_ENDS, "sep_token": "<::::>"}, arguments=_LEGACY, files=SPIECE, scripted=_plain, template=_NONE,
+        roles={**_ENDS, "sep_token": "<::::>"}, arguments=_LEGACY, files=SPIECE, scripted=_plain,
+        finish=make.find_added, template=_NONE,
     ),
     "GPTSw3Tokenizer": Row(
         roles=dict.fromkeys(_ENDS), arguments={**_LEGACY, "do_lower_case": False}, files=SPIECE, scripted=_gpt_sw3,
@@ -165,12 +170,14 @@ ROWS: dict[str, Row] = {
     ),
     "BartphoTokenizer": Row(
         roles=_SPACED, arguments=_LEGACY, files={**FAIRSEQ, "monolingual_vocab_file": "dict.txt"}, scripted=_bartpho,
+        finish=make.find_added,
         template=("cls $A sep", "cls $A sep sep $B sep"), numbers=_bartpho_ids,
     ),
     "CpmTokenizer": Row(
         roles={**_SPACED, "sep_token": "<sep>", "cls_token": "<cls>"},
         arguments={"do_lower_case": False, "remove_space": True, "keep_accents": False, "sp_model_kwargs": None},
-        files=SPIECE, scripted=_cpm, template=("$A:0 sep:0 cls:2", "$A:0 sep:0 $B:1 sep:1 cls:2"), pad_type_id=3,
+        files=SPIECE, scripted=_cpm, finish=make.find_added, pad_type_id=3,
+        template=("$A:0 sep:0 cls:2", "$A:0 sep:0 $B:1 sep:1 cls:2"),
         extra=lambda given: given.listed("additional_special_tokens") or ["<eop>", "<eod>"],
     ),
 }  # fmt: skip

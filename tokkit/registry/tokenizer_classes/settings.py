@@ -111,8 +111,9 @@ def _added_tokens(
     if isinstance(found.get(_EXTRA), dict):
         found[_NAMED] = {**(found.get(_NAMED) or {}), **found.pop(_EXTRA)}
     by_text: dict[str, AddedToken] = {}
-    special = {str(_token_of(found[role])) for role in ROLES if found.get(role)}
-    special |= {str(_token_of(token)) for token in found.get(_EXTRA) or ()}
+    # Tokens that tokenizer_config.json gives as objects are compared as objects there, so that none is special.
+    special = {str(found[role]) for role in ROLES if found.get(role)}
+    special |= {str(token) for token in found.get(_EXTRA) or ()}
     for text, id_ in _added_by_text(folder).items():
         is_special = text in special
         listed[id_] = by_text[text] = AddedToken(text, normalized=not is_special, special=is_special)

@@ -9,14 +9,15 @@ from typing import Any
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
+from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
+from tokkit.pretokenizers.fixed_length import FixedLength
 from tokkit.registry.tokenizer_classes.byte_level_rows import BART, SQUARE
 from tokkit.registry.tokenizer_classes.row import PAIR, TYPES, Given, Row, Template
 from tokkit.registry.tokenizer_classes.scripted import vocab_files
 from tokkit.registry.tokenizer_classes.scripted.basic_words import BasicWords, EmptyTexts
 from tokkit.registry.tokenizer_classes.scripted.decoders import Join
-from tokkit.registry.tokenizer_classes.scripted.edits import CHARACTERS, Matches, Steps
-from tokkit.registry.tokenizer_classes.scripted.pieces import Lookup
+from tokkit.registry.tokenizer_classes.scripted.edits import Matches, Steps
 from tokkit.registry.tokenizer_classes.scripted.word_bpe import (
     WORDS,
     WORDS_OF_REGEX,
@@ -77,7 +78,7 @@ def _esm(given: Given, paths: Paths) -> Definition:
     tokens = [line.strip() for line in vocab_files.text_of(path).splitlines()]
     vocab = vocab_files.vocab_of(vocab_files.ids_of_lines(tokens, path))
     words = TokensAndWords(tuple(token for token in tokens if token))
-    return Definition(vocab, Lookup(given.text("unk_token")), words, decoder=Join())
+    return Definition(vocab, WordLevel(unk_token=given.text("unk_token")), words, decoder=Join())
 
 
 def _esm_around(draft: Any, given: Given) -> Template:
@@ -96,7 +97,7 @@ def wordpiece(given: Given, paths: Paths, words: Any) -> Definition:
     return Definition(vocab_files.vocab_of(ids), WordPiece(unk_token=unknown), words, decoder=_PIECES)
 
 
-def basic_words(given: Given, *, chinese: bool) -> BasicWords:
+def basic_words(given: Given, *, chinese: bool, strip_accents: bool | None) -> BasicWords:
     """Return the words of BERT's rules, with the arguments of a class."""
     kept = frozenset(map(str, given.get("never_split") or ()))
     if kept:
@@ -104,14 +105,16 @@ def basic_words(given: Given, *, chinese: bool) -> BasicWords:
             f"never_split is {sorted(kept)!r:.60}; words that are looked up whole are not supported: add them as tokens"
         )
     return BasicWords(
-        lowercase=bool(given["do_lower_case"]), chinese=chinese, strip_accents=given.get("strip_accents"),
+        lowercase=bool(given["do_lower_case"]), chinese=chinese, strip_accents=strip_accents,
         never_split=frozenset(vocab_files.special_texts(given)),
     )  # fmt: skip
 
 
 def _basic(given: Given, paths: Paths) -> Definition:
-    words = basic_words(given, chinese=bool(given["tokenize_chinese_chars"])) if given["do_basic_tokenize"] else None
-    return wordpiece(given, paths, words or Matches(r"\S+"))
+    if not given["do_basic_tokenize"]:
+        return wordpiece(given, paths, Matches(r"\S+"))
+    chinese = bool(given["tokenize_chinese_chars"])
+    return wordpiece(given, paths, basic_words(given, chinese=chinese, strip_accents=given["strip_accents"]))
 
 
 def _roc_bert(given: Given, paths: Paths) -> Definition:
@@ -143,7 +146,9 @@ def _hide_known(draft: Any, given: Given) -> None:
 
 def _mgpstr(given: Given, paths: Paths) -> Definition:
     ids = vocab_files.ids_of(vocab_files.path_of(paths, "vocab_file", "vocab.json"))
-    return Definition(vocab_files.vocab_of(ids), Lookup(given.text("unk_token")), CHARACTERS, decoder=Join())
+    return Definition(
+        vocab_files.vocab_of(ids), WordLevel(unk_token=given.text("unk_token")), FixedLength(1), decoder=Join()
+    )
 
 
 _BLENDERBOT: dict[str, Any] = {

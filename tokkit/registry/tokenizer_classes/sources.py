@@ -75,7 +75,8 @@ def from_vocabulary(row: Row, name: str, given: Given, paths: Mapping[str, str])
     if path is not None and os.fspath(path).endswith(SPIECE):
         return _from_pieces(row, name, given, os.fspath(path))
     if path is not None:
-        vocab = read_vocabulary(os.fspath(path))
+        given["vocab_file"] = os.fspath(path)
+        vocab = read_vocabulary(given["vocab_file"])
     if merges is None and "merges_file" in paths:
         merges = paths["merges_file"]
     if vocab is None:
@@ -83,7 +84,10 @@ def from_vocabulary(row: Row, name: str, given: Given, paths: Mapping[str, str])
     given["vocab"] = of_model(vocab, row.model or ("BPE" if isinstance(vocab, dict) else "Unigram"), name)
     if merges is None and row.model == "BPE":
         merges = merges_of(given["vocab"], _special_texts(given)) if path is None else []
-    given["merges"] = _merges(merges) if _is_path(merges) else [tuple(pair) for pair in merges or ()]
+    if isinstance(merges, (str, os.PathLike)):
+        given["merges"] = _merges(os.fspath(merges))
+    else:
+        given["merges"] = [tuple(pair) for pair in merges or ()]
     given["charsmap"] = given.get("charsmap")
     return None
 

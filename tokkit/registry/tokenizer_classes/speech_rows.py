@@ -8,11 +8,13 @@ from typing import Any
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files, strict_json
+from tokkit.models.wordlevel import WordLevel
+from tokkit.pretokenizers.fixed_length import FixedLength
 from tokkit.registry.tokenizer_classes.row import PAIR, Given, Row
 from tokkit.registry.tokenizer_classes.scripted import vocab_files
 from tokkit.registry.tokenizer_classes.scripted.decoders import Join
-from tokkit.registry.tokenizer_classes.scripted.edits import CHARACTERS, Matches, Steps
-from tokkit.registry.tokenizer_classes.scripted.pieces import Lookup
+from tokkit.registry.tokenizer_classes.scripted.edits import Matches, Steps
+from tokkit.registry.tokenizer_classes.scripted.other_programs import uroman
 from tokkit.registry.tokenizer_classes.scripted.speech import (
     BetweenBlanks,
     Blanks,
@@ -39,28 +41,23 @@ def _ctc(given: Given, paths: Paths) -> Definition:
         ids = ids[language]
     if not isinstance(ids, dict) or not all(type(id_) is int for id_ in ids.values()):
         raise FormatError(f"{files.show(path)}: token to id is needed; with several languages, target_lang chooses one")
-    delimiter = _named(given, "word_delimiter_token")
+    # A delimiter in the files is a special token with that name; the class splits at its own default all the same.
+    delimiter = given["word_delimiter_token"]
     if delimiter is None:
         raise OptionError("word_delimiter_token is None; it must be a token, which stands for spaces")
-    steps = Steps((Delimited(str(delimiter), bool(given["do_lower_case"])), CHARACTERS))
+    steps = Steps((Delimited(str(delimiter), bool(given["do_lower_case"])), FixedLength(1)))
     decoder = Grouped(
         frozenset((given.text("pad_token"),)), "", str(delimiter), given["replace_word_delimiter_char"],
         bool(given["do_lower_case"]),
     )  # fmt: skip
-    return Definition(vocab_files.vocab_of(ids), Lookup(given.text("unk_token")), steps, decoder=decoder)
-
-
-def _named(given: Given, name: str) -> Any:
-    """Return a token that is an argument, also if the files list it with the tokens that have names of their own."""
-    listed = given.get("model_specific_special_tokens") or {}
-    return listed.get(name, given.get(name))
+    return Definition(vocab_files.vocab_of(ids), WordLevel(unk_token=given.text("unk_token")), steps, decoder=decoder)
 
 
 def _add_longer(draft: Any, given: Given) -> None:
     """Add the tokens of the vocabulary of more than one character again, with their rules."""
     longer = (token.decode() for token, _ in draft.whole.vocab.items())
     draft.add(AddedToken(token, lstrip=True, rstrip=True, normalized=False) for token in longer if len(token) > 1)
-    draft.kept_in_text.add(str(_named(given, "word_delimiter_token")))
+    draft.kept_in_text.add(str(given["word_delimiter_token"]))
 
 
 def _phones(given: Given, paths: Paths) -> Definition:
@@ -69,15 +66,15 @@ def _phones(given: Given, paths: Paths) -> Definition:
             "do_phonemize is True, and the phones come from the program phonemizer, which tokkit does not run; pass "
             "do_phonemize=False and texts of phones separated by spaces"
         )
-    delimiter = _named(given, "word_delimiter_token")
     listed = dict(given.get("model_specific_special_tokens") or {})
+    delimiter = listed.get("word_delimiter_token", given.get("word_delimiter_token"))
     for name in _PHONE_ARGUMENTS:  # arguments here, not special tokens
         listed.pop(name, None)
         given.pop(name, None)
     given["model_specific_special_tokens"] = listed
     ids = vocab_files.ids_of(vocab_files.path_of(paths, "vocab_file", "vocab.json"))
     left_out = frozenset(str(token) for token in (given.get("pad_token"), delimiter) if token is not None)
-    lookup = Lookup(given.text("unk_token"))
+    lookup = WordLevel(unk_token=given.text("unk_token"))
     return Definition(vocab_files.vocab_of(ids), lookup, Phones(), decoder=Grouped(left_out, " "))
 
 
@@ -89,12 +86,13 @@ def _normalize_new(draft: Any, given: Given) -> None:
 
 
 def _vits(given: Given, paths: Paths) -> Definition:
-    for name, program in (("phonemize", "phonemizer"), ("is_uroman", "uroman")):
-        if given[name]:
-            raise OptionError(
-                f"{name} is True, and that is done by the program {program}, which tokkit does not run; pass "
-                f"{name}=False and texts that {program} has changed"
-            )
+    if given["phonemize"]:
+        raise OptionError(
+            "phonemize is True, and the phones come from the program phonemizer, which tokkit does not run; pass "
+            "phonemize=False and texts that phonemizer has changed"
+        )
+    if given["is_uroman"]:
+        uroman()
     ids = vocab_files.ids_of(vocab_files.path_of(paths, "vocab_file", "vocab.json"))
     tokens = {id_: token for token, id_ in ids.items()}
     if given["add_blank"] and 0 not in tokens:
@@ -102,10 +100,10 @@ def _vits(given: Given, paths: Paths) -> Definition:
     added = [token.content for _, token in sorted((given.get("added_tokens_decoder") or {}).items())]
     special = [token for token in vocab_files.special_texts(given) if token not in ids]
     characters, is_romanian = frozenset(ids) if given["normalize"] else None, given["language"] == "ron"
-    normalizer = SpokenText((*ids, *added, *special), characters, is_romanian)
+    normalizer = SpokenText((*ids, *added, *special), characters, is_romanian, bool(given["is_uroman"]))
     model = Blanks(given.text("unk_token"), tokens[0] if given["add_blank"] else None)
     decoder = BetweenBlanks() if given["add_blank"] else Join("")
-    used = normalizer if given["normalize"] or is_romanian else None
+    used = normalizer if given["normalize"] or is_romanian or given["is_uroman"] else None
     return Definition(vocab_files.vocab_of(ids), model, None, normalizer=used, decoder=decoder)
 
 
@@ -130,8 +128,8 @@ def _clvp(given: Given, paths: Paths) -> Definition:
     return Definition(vocab_files.vocab_of(ids), model, words, decoder=SymbolBytes(given["errors"]))
 
 
-_ENGLISH_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?[a-z]+| ?[0-9]+| ?[^\sa-z0-9]+|\s+"
-"""GPT-2's pattern for text of ASCII in lower case, whose white space is single spaces."""
+_ENGLISH_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?[a-z]+| ?[0-9]+| ?[^\sa-z0-9]+|\s+(?!\S)|\s+"
+"""GPT-2's pattern for text of ASCII in lower case."""
 _ROLES: dict[str, Any] = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
 ROWS: dict[str, Row] = {

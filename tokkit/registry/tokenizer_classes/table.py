@@ -7,6 +7,7 @@ from tokkit.registry.tokenizer_classes import (
     byte_rows,
     entity_and_box_rows,
     japanese_rows,
+    moses_rows,
     piece_bpe_rows,
     piece_rows,
     refused_rows,
@@ -22,6 +23,9 @@ from tokkit.registry.tokenizer_classes.row import Row
 
 CLASSES: dict[str, Row] = {
     PLAIN: Row(files={"vocab_file": "tokenizer.model"}),
+    "MistralCommonBackend": Row(
+        refused="it runs the package mistral-common; load the folder's tekken.json or .model with tokkit.load instead"
+    ),
     "ParakeetTokenizer": Row(files={"vocab_file": "tokenizer.model"}, groups_repeats=True),
     **byte_level_rows.ROWS,
     **wordpiece_rows.ROWS,
@@ -32,6 +36,7 @@ CLASSES: dict[str, Row] = {
     **slow_word_rows.ROWS,
     **speech_rows.ROWS,
     **japanese_rows.ROWS,
+    **moses_rows.ROWS,
     **refused_rows.ROWS,
     **sentencepiece_rows.ROWS,
     **translation_rows.ROWS,

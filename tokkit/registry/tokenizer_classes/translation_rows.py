@@ -51,7 +51,9 @@ def _marian_side(given: Given, paths: Paths, *, is_target: bool) -> Definition:
         decoded = make.model_of(given, make.path_of(paths, "source_spm", "source.spm"))
     renamed: dict[str, str] = {}
     if separate and not is_target:
-        texts = {id_: token for token, id_ in target.items()}
+        # An id that the target's vocabulary lacks is read as one of its .model.
+        texts = {id_: piece.decode() for piece, id_ in decoded.pieces.items()}
+        texts |= {id_: token for token, id_ in target.items()}
         renamed = {token: texts[id_] for token, id_ in source.items() if texts.get(id_, token) != token}
     decoder = PiecesBetween(model=decoded, after=" ", replaces_spaces=True, renamed=renamed)
     return Definition(make.vocab_of(ids), pieces, None, decoder=decoder)
@@ -108,8 +110,10 @@ def _m2m100_around(lang: str, given: Given, is_target: bool) -> Template:
 
 # ---- PLBart
 
-_PLBART = {"base": ("java", "python", "en_XX")}
-_PLBART["multi"] = (*_PLBART["base"], "javascript", "php", "ruby", "go")
+_PLBART: dict[str, tuple[str, ...]] = {
+    "base": ("java", "python", "en_XX"),
+    "multi": ("java", "python", "en_XX", "javascript", "php", "ruby", "go"),
+}
 
 
 def _plbart_token(lang: str) -> str:
@@ -136,6 +140,9 @@ def _plbart(given: Given, paths: Paths) -> Definition:
     if which == "base":
         ids["<mask>"] = len(own) + len(codes) + 1
     given["lang_codes"], given["pieces"] = codes, own
+    make.renumber(
+        given, {token: ids[token] for token in ("<s>", "<pad>", "</s>", "<unk>", "<mask>", *codes) if token in ids}
+    )
     return make.of_backend(given, model, ids, ids["<unk>"])
 
 
@@ -147,6 +154,7 @@ def _plbart_numbers(draft: Any, given: Given, new: list[str]) -> dict[str, int]:
 
 def _plbart_finish(draft: Any, given: Given) -> None:
     """Take the id of the role for unknown pieces."""
+    make.find_added(draft, given)
     unknown = draft.text("unk_token")
     if unknown is None:
         raise FormatError("unk_token is None; PLBartTokenizer needs it for unknown pieces")
@@ -223,7 +231,8 @@ ROWS: dict[str, Row] = {
             "clean_up_tokenization_spaces": True,
         },
         extra=lambda given: list(dict.fromkeys([*given["lang_codes"], *given.listed("additional_special_tokens")])),
-        numbers=_plbart_numbers, finish=_plbart_finish, languages=Languages(source=None, around=_plbart_around, spell=_plbart_token),
+        numbers=_plbart_numbers, finish=_plbart_finish,
+        languages=Languages(source=None, around=_plbart_around, spell=_plbart_token),
     ),
     "Speech2TextTokenizer": Row(
         roles=_ENDS, files=_SPM, scripted=_speech2text, extra=_speech2text_extra, finish=_BETWEEN,

@@ -23,13 +23,22 @@ def index_of(vocab: Vocabulary, token: str, *, score: float | None = None, start
     return next((i for i, (piece, has) in found if i >= start and piece == token and score in (None, has)), None)
 
 
+def tokens_of(vocab: Vocabulary) -> list[str]:
+    """Return the tokens of a vocabulary."""
+    if isinstance(vocab, dict):
+        return list(vocab)
+    if not isinstance(vocab, Table):
+        return [str(piece) for piece, _ in vocab]
+    ends = pairwise(vocab.offsets.tolist())
+    return [vocab.blob[start:end].decode("utf-8", "surrogatepass") for start, end in ends]
+
+
 def scored(vocab: Vocabulary) -> Scored:
     """Return the pieces of Unigram with their scores, as a list."""
     if not isinstance(vocab, Table):
-        return [(str(entry[0]), float(entry[1])) for entry in vocab]
-    ends = pairwise(vocab.offsets.tolist())
-    tokens = [vocab.blob[start:end].decode("utf-8", "surrogatepass") for start, end in ends]
-    return list(zip(tokens, np.asarray(vocab.scores).tolist(), strict=True))
+        pairs: Any = vocab
+        return [(str(piece), float(score)) for piece, score in pairs]
+    return list(zip(tokens_of(vocab), np.asarray(vocab.scores).tolist(), strict=True))
 
 
 def start_of(given: Given, *roles: str) -> Scored:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tokkit.registry.tokenizer_classes.scripted.edits import Edit, edit, normalized, whole, words_of
+from tokkit.registry.tokenizer_classes.scripted.edits import Edit, edit, normalized, segments, whole, words_of
 
 if TYPE_CHECKING:
     from tokkit._core.align import AlignedText
@@ -50,20 +51,15 @@ class BasicWords:
         if self.lowercase:
             edit(text, lambda word: whole(word, word if word in self.never_split else word.lower()))
         if self.strip_accents or (self.strip_accents is None and self.lowercase):
-            edit(text, lambda word: whole(word, word) if word in self.never_split else _without_accents(word))
+            edit(text, lambda word: None if word in self.never_split else _without_accents(word))
         text.cut(self._at_punctuation)
 
-    def _cleaned(self, part: str) -> Iterator[Edit]:
-        for character in part:
-            if character in " \t\n\r" or unicodedata.category(character) == "Zs":
-                yield 1, " "
-            elif character in "\0\ufffd" or unicodedata.category(character).startswith("C"):
-                yield 1, ""
-            else:
-                yield 1, f" {character} " if self.chinese and is_chinese(character) else character
+    def _cleaned(self, part: str) -> list[Edit] | None:
+        made = [(1, _clean(character, self.chinese)) for character in part]
+        return None if "".join(new for _, new in made) == part else made
 
     def _at_punctuation(self, word: str) -> Iterator[tuple[int, int]]:
-        if word in self.never_split:
+        if word.isalnum() or word in self.never_split:
             yield 0, len(word)
             return
         start = 0
@@ -93,6 +89,23 @@ def _is_empty(part: str) -> bool:
     return text in ("n/a", "?", "nan") or not any(character.isalnum() for character in text)
 
 
-def _without_accents(word: str) -> Iterator[Edit]:
-    for n_old, new in normalized(word, "NFD"):
-        yield n_old, "".join(character for character in new if unicodedata.category(character) != "Mn")
+def _without_accents(word: str) -> list[Edit] | None:
+    if word.isascii():
+        return None
+    made = [(n_old, "".join(filter(_is_kept, new))) for n_old, new in segments(word, "NFD")]
+    return None if "".join(new for _, new in made) == word else made
+
+
+def _is_kept(character: str) -> bool:
+    return unicodedata.category(character) != "Mn"
+
+
+@functools.lru_cache(1 << 16)
+def _clean(character: str, chinese: bool) -> str:
+    """Return what becomes of a character: a space, nothing, or itself, set apart if it is Chinese."""
+    category = unicodedata.category(character)
+    if character in " \t\n\r" or category == "Zs":
+        return " "
+    if character in "\0\ufffd" or category.startswith("C"):
+        return ""
+    return f" {character} " if chinese and is_chinese(character) else character

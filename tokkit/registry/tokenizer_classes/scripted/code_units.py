@@ -139,7 +139,9 @@ class _RewritingEncoder:
         symbols = [f"{byte:02x}" for byte in part]
         places = [(i, i + 1) for i in range(start, start + len(part))]
         for rules, longest in self._passes:
-            made, at_each, at = [], [], 0
+            made: list[str] = []
+            at_each: list[tuple[int, int]] = []
+            at = 0
             for n, new in rewritten(symbols, rules, longest):
                 made += new
                 at_each += [(places[at][0], places[at + n - 1][1])] * len(new)

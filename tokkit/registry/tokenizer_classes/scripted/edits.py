@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,12 +14,31 @@ if TYPE_CHECKING:
 
 Edit = tuple[int, str]
 """(number of characters that are replaced, what replaces them)."""
+MAX_KEPT = 64
+"""Number of characters of the longest pretoken whose changes are remembered, within one text."""
 _SEGMENT = re.compile(r"[\0-\x7f]?[^\0-\x7f]*", re.DOTALL)
 
 
-def edit(text: AlignedText, edits: Callable[[str], Iterable[Edit]]) -> None:
-    """Change each pretoken by the edits that cover it from its start to its end."""
-    text.rewrite(lambda pretoken: changes(edits(pretoken)))
+def edit(text: AlignedText, edits: Callable[[str], Iterable[Edit] | None]) -> None:
+    """Change each pretoken by the edits that cover it from its start to its end; None changes nothing."""
+    known: dict[str, list[tuple[str, int]] | None] = {}
+    is_changed = False
+    for pretoken in set(text.pieces):
+        found = edits(pretoken)
+        is_changed |= found is not None
+        if found is None:
+            known[pretoken] = None
+        elif len(pretoken) <= MAX_KEPT:
+            known[pretoken] = list(changes(found))
+
+    def changed(pretoken: str) -> Iterable[tuple[str, int]]:
+        if pretoken in known:
+            made = known[pretoken]
+            return zip(pretoken, itertools.repeat(0), strict=False) if made is None else made
+        return changes(edits(pretoken) or ())
+
+    if is_changed:
+        text.rewrite(changed)
 
 
 def changes(edits: Iterable[Edit]) -> Iterator[tuple[str, int]]:
@@ -38,8 +58,12 @@ def changes(edits: Iterable[Edit]) -> Iterator[tuple[str, int]]:
             removed += n_old
 
 
-def replaced(text: str, pattern: re.Pattern[str] | Any, replacement: Callable[[re.Match[str]], str]) -> Iterator[Edit]:
-    """Yield the edits that replace the matches of a pattern."""
+def replaced(text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> Iterator[Edit] | None:
+    """Return the edits that replace the matches of a pattern, None if there are none."""
+    return None if pattern.search(text) is None else _replaced(text, pattern, replacement)
+
+
+def _replaced(text: str, pattern: re.Pattern[str], replacement: Callable[[re.Match[str]], str]) -> Iterator[Edit]:
     at = 0
     for match in pattern.finditer(text):
         yield from ((1, character) for character in text[at : match.start()])
@@ -48,23 +72,28 @@ def replaced(text: str, pattern: re.Pattern[str] | Any, replacement: Callable[[r
     yield from ((1, character) for character in text[at:])
 
 
-def whole(old: str, new: str) -> Iterator[Edit]:
-    """Yield the edits of a text that becomes another one, character by character if both are of one length."""
-    if len(old) == len(new):
-        yield from ((1, character) for character in new)
-    else:
-        yield len(old), new
+def whole(old: str, new: str) -> Iterable[Edit] | None:
+    """Return the edits of a text that becomes another one, character by character if both are of one length."""
+    if old == new:
+        return None
+    return [(1, character) for character in new] if len(old) == len(new) else [(len(old), new)]
 
 
-def normalized(text: str, form: Any) -> Iterator[Edit]:
-    """Yield the edits of a Unicode normalization, as Python's unicodedata does it.
+def normalized(text: str, form: Any) -> Iterable[Edit] | None:
+    """Return the edits of a Unicode normalization, as Python's unicodedata does it; None if nothing changes."""
+    return None if unicodedata.is_normalized(form, text) else segments(text, form)
+
+
+def segments(text: str, form: Any) -> Iterator[Edit]:
+    """Yield the edits of a Unicode normalization.
 
     ASCII characters never combine with what is before them, so each begins a segment that is normalized alone.
     """
     for match in _SEGMENT.finditer(text):
         old = match.group()
         if old:
-            yield from whole(old, unicodedata.normalize(form, old))
+            new = unicodedata.normalize(form, old)
+            yield from [(1, character) for character in new] if len(new) == len(old) else [(len(old), new)]
 
 
 def words_of(text: str) -> list[tuple[int, int]]:
@@ -85,10 +114,6 @@ class Matches:
         """Split each part of the text that is not an added token."""
         find = re.compile(self.pattern, re.DOTALL).finditer
         text.cut(lambda part: [match.span() for match in find(part)])
-
-
-CHARACTERS = Matches(".")
-"""Each character is a pretoken."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tokkit.errors import OptionError
@@ -36,7 +37,7 @@ class EndOnce(Template):
         """Raise OptionError if a text of a batch of arrays ends with the token: all rows have one layout."""
         ends = self._ends(pair=len(texts) == 2)
         for number, (ids, offsets) in enumerate(texts):
-            for row, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+            for row, (start, end) in enumerate(pairwise(offsets.tolist())):
                 if start < end and int(ids[end - 1]) == ends.get(number):
                     raise OptionError(
                         f"text {row} ends with the token {ids[end - 1]}, which is not added again; a batch of arrays "
@@ -68,9 +69,10 @@ class EndOnce(Template):
         """Return the number of each text with the id of the token after it."""
         ids = {token.id: token.ids[0] for token in self.special_tokens}
         places = self.pair if pair else self.single
-        after = zip(places, places[1:], strict=False)
         return {
-            text.what: ids[end.what] for text, end in after if isinstance(text.what, int) and isinstance(end.what, str)
+            text.what: ids[end.what]
+            for text, end in pairwise(places)
+            if isinstance(text.what, int) and isinstance(end.what, str)
         }
 
     def without_end(self, number: int, *, pair: bool) -> EndOnce:

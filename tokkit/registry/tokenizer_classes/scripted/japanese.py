@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -121,10 +120,4 @@ class Compatible:
 
     def normalize(self, text: AlignedText) -> None:
         """Change each part of the text that is not an added token."""
-        edit(
-            text, lambda part: normalized(part, "NFKC") if unicodedata.normalize("NFKC", part) != part else _same(part)
-        )
-
-
-def _same(part: str) -> Iterator[tuple[int, str]]:
-    return ((1, character) for character in part)
+        edit(text, lambda part: normalized(part, "NFKC"))

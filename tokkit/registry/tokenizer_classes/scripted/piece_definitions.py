@@ -12,6 +12,7 @@ from tokkit.formats import files, sentencepiece
 from tokkit.registry.tokenizer_classes.row import Given
 from tokkit.registry.tokenizer_classes.scripted.piece_decoders import JoinedPieces
 from tokkit.registry.tokenizer_classes.scripted.sentence_pieces import Pieces
+from tokkit.registry.tokenizer_classes.tokens import AddedToken
 from tokkit.sentencepiece_model import SentencePieceModel
 from tokkit.vocab import Vocab
 
@@ -73,6 +74,21 @@ def require(ids: Mapping[str, int], given: Given, *roles: str) -> None:
     for role in roles:
         if given.text(role) not in ids:
             raise FormatError(f"{role} is {given.text(role)!r}, and the vocabulary lacks it")
+
+
+def renumber(given: Given, ids: Mapping[str, int]) -> None:
+    """Give the added tokens of the files the ids that a class has for them."""
+    listed: Mapping[int, AddedToken] = given.get("added_tokens_decoder") or {}
+    given["added_tokens_decoder"] = {ids.get(token.content, id_): token for id_, token in listed.items()}
+
+
+def find_added(draft: Any, given: Given) -> None:
+    """Let a piece whose text is an added token have its id, as when a rule makes that text of another one."""
+    model = draft.whole.model
+    own, special = frozenset(model.ids.values()), {str(token) for token in draft.special_tokens()}
+    own_special = frozenset(id_ for id_, token in draft.added.items() if id_ in own and token.content in special)
+    ids = {**model.ids, **{token.content: id_ for id_, token in draft.added.items()}}
+    draft.whole = replace(draft.whole, model=replace(model, ids=ids, own_special=own_special))
 
 
 def number_new(draft: Any, known: Iterable[str], new: Iterable[str], *, pieces: Container[str] = ()) -> dict[str, int]:

@@ -1,9 +1,9 @@
-"""Models that encode each pretoken by a function, and the models that look up tokens."""
+"""The encoder of models that encode each pretoken by a function, and the model of the longest pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,11 +65,10 @@ def as_found(text: AlignedText, ids: list[int], spans: list[tuple[int, int]], wo
     places = np.array(spans, dtype=np.int64).reshape(-1, 2)
     if not text.in_place and len(places):
         origin = text.spans().astype(np.int64)
-        first = np.minimum(places[:, 0], len(origin) - 1)
-        last = np.maximum(places[:, 1] - 1, first)
-        places = np.stack(
-            [origin[first, 0], np.where(places[:, 0] < places[:, 1], origin[last, 1], origin[first, 0])], axis=1
-        )
+        begins, ends = np.append(origin[:, 0], origin[-1:, 1]), origin[:, 1]
+        starts, stops = places.T
+        last = np.maximum(stops - 1, 0)
+        places = np.stack([begins[starts], np.where(starts < stops, ends[last], begins[starts])], axis=1)
     return np.array(ids, dtype=np.uint32), places, np.array(words, dtype=np.int32)
 
 
@@ -85,21 +84,31 @@ def no_token(text: str) -> VocabError:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
-    """Model: a pretoken is one token, or the unknown one; `others` are pretokens that have another token's id."""
+class LongestPieces:
+    """Model: the longest token at each position of a word; a character without a token is unknown.
+
+    Words longer than `max_characters`, and `unknown_words`, are one unknown token.
+    """
 
     unk_token: str
-    others: Mapping[str, str] = field(default_factory=dict)
+    max_characters: int
+    unknown_words: frozenset[str] = frozenset()
 
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Encoder:
-        """Return the encoder; VocabError, when it encodes, for a pretoken without a token if there is no unknown one."""
+        """Return the encoder."""
         ids = own_ids(vocab, added_ids)
-        unknown = ids.get(self.unk_token)
+        unknown, longest = vocab[self.unk_token], max(map(len, ids), default=1)
 
-        def tokens(pretoken: str) -> Tokens:
-            id_ = ids.get(self.others.get(pretoken, pretoken), unknown)
-            if id_ is None:
-                raise no_token(pretoken)
-            return [(id_, len(pretoken))]
+        def tokens(word: str) -> Tokens:
+            if len(word) > self.max_characters or word in self.unknown_words:
+                return [(unknown, len(word))]
+            made: list[tuple[int, int]] = []
+            at = 0
+            while at < len(word):
+                ends = range(min(len(word), at + longest), at, -1)
+                end = next((end for end in ends if word[at:end] in ids), None)
+                made.append((unknown, 1) if end is None else (ids[word[at:end]], end - at))
+                at += made[-1][1]
+            return made
 
         return Encoder(tokens)

@@ -29,7 +29,8 @@ class Pieces:
 
     `ids` are the ids of pieces, `unknown` that of all others. `rules` change a text before SentencePiece sees it.
     With `lead`, this text, normally the unknown token, is put before those texts that begin with a space, and its
-    pieces are left out; the model then adds no space of its own.
+    pieces are left out; the model then adds no space of its own. `own_special` are special tokens that `ids` has
+    anyway: where they must not be found, no added token is found by the text of a piece.
     """
 
     model: SentencePieceModel
@@ -37,10 +38,12 @@ class Pieces:
     unknown: int
     rules: tuple[TextRule, ...] = ()
     lead: str = ""
+    own_special: frozenset[int] = frozenset()
 
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> PieceEncoder:
-        """Return the encoder; `added_ids` are never found."""
-        return PieceEncoder(self, frozenset(added_ids))
+        """Return the encoder; `added_ids` are not found, unless all special tokens may be."""
+        hides = not self.own_special or not self.own_special.isdisjoint(added_ids)
+        return PieceEncoder(self, frozenset(added_ids) if hides else frozenset())
 
     def of_text(self, text: str, segment: Segment, *, is_first: bool, following: int | None) -> list[Piece]:
         """Return the pieces of a text between two added tokens; `following` is the id of the second.
@@ -57,9 +60,6 @@ class Pieces:
         if self.lead and text.startswith((SPACE, " ")):
             return led(text, self.lead, segment)
         return segment(text)
-
-    def check(self, ids: list[int | None]) -> None:
-        """Refuse a text by its added tokens (None for a text between two)."""
 
 
 def led(text: str, lead: str, segment: Segment) -> list[Piece]:
@@ -85,10 +85,9 @@ class LanguagePieces(Pieces):
 class CaptionPieces(Pieces):
     """The same, but U+2581 is put before the whole text, and `lead` before each part.
 
-    `end` is the token at the end, `special` are all special tokens.
+    `special` are the ids of the special tokens.
     """
 
-    end: int | None = None
     special: frozenset[int] = frozenset()
 
     def of_text(self, text: str, segment: Segment, *, is_first: bool, following: int | None) -> list[Piece]:
@@ -102,14 +101,6 @@ class CaptionPieces(Pieces):
         if is_first and [piece for piece, _, _ in found] == [SPACE] and following in self.special:
             return []
         return [(piece, *changed.span(start, end)) for piece, start, end in found]
-
-    def check(self, ids: list[int | None]) -> None:
-        """Refuse a text that ends with the end token, which transformers then does not add again."""
-        if ids and ids[-1] is not None and ids[-1] == self.end:
-            raise CorpusError(
-                "the text ends with the token that is put after each text, which SiglipTokenizer adds only once; "
-                "remove it from the text"
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -142,7 +133,6 @@ class PieceEncoder:
 
     def encode(self, text: AlignedText) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]:
         """Return (ids, spans, words) of a text; the number of a word is that of the text between added tokens."""
-        self._rule.check(text.ids)
         parts: list[tuple[str, int | None, int, int]] = [
             (part, id_, start, end)
             for part, id_, (start, end) in zip(text.pieces, text.ids, text.bounds.tolist(), strict=True)

@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tokkit.decoders.base import Decoder
-from tokkit.registry.tokenizer_classes.scripted.edits import Edit, edit
+from tokkit.registry.tokenizer_classes.scripted.edits import Edit, edit, whole
+from tokkit.registry.tokenizer_classes.scripted.other_programs import romanized
 from tokkit.registry.tokenizer_classes.scripted.pieces import Encoder, Tokens, no_token, own_ids
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ class Delimited:
 
     def normalize(self, text: AlignedText) -> None:
         """Change each part of the text that is not an added token."""
-        edit(text, lambda part: ((1, self._of(character)) for character in part))
+        edit(text, self._edits)
+
+    def _edits(self, part: str) -> list[Edit] | None:
+        made = [(1, self._of(character)) for character in part]
+        return None if "".join(new for _, new in made) == part else made
 
     def _of(self, character: str) -> str:
         if character == " ":
@@ -77,12 +82,14 @@ class Grouped(Decoder):
 class SpokenText:
     """Normalizer of VITS: lower case but for `words`, then only the characters of the vocabulary, without outer space.
 
-    `words` are compared in their order at each position. `characters` are None if nothing is left out.
+    `words` are compared in their order at each position. `characters` are None if nothing is left out. With
+    `romanizes`, a text with other characters than ASCII is romanized before characters are left out.
     """
 
     words: tuple[str, ...]
     characters: frozenset[str] | None
     is_romanian: bool = False
+    romanizes: bool = False
 
     def normalize(self, text: AlignedText) -> None:
         """Change each part of the text that is not an added token."""
@@ -90,6 +97,8 @@ class SpokenText:
             edit(text, self._lowered)
         if self.is_romanian:
             edit(text, lambda part: ((1, "\u0163" if character == "\u021b" else character) for character in part))
+        if self.romanizes:
+            edit(text, lambda part: None if part.isascii() else whole(part, romanized(part)))
         if self.characters is not None:
             edit(text, self._kept)
 

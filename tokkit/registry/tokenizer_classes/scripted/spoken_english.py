@@ -13,53 +13,17 @@ from tokkit.registry.tokenizer_classes.scripted.edits import edit, replaced
 if TYPE_CHECKING:
     from tokkit._core.align import AlignedText
 
-_SMALL = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_SCALES = ("", " thousand", " million", " billion", " trillion", " quadrillion")
-_LONG = dict(
-    word.split(":")
-    for word in [
-        "mrs:misess",
-        "mr:mister",
-        "dr:doctor",
-        "st:saint",
-        "co:company",
-        "jr:junior",
-        "maj:major",
-        "gen:general",
-        "drs:doctors",
-        "rev:reverend",
-        "lt:lieutenant",
-        "hon:honorable",
-        "sgt:sergeant",
-        "capt:captain",
-        "esq:esquire",
-        "ltd:limited",
-        "col:colonel",
-        "ft:fort",
-    ]
+_SMALL = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
 )
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SCALES = ("", " thousand", " million", " billion", " trillion", " quadrillion")
+_LONG = {
+    **{"mrs": "misess", "mr": "mister", "dr": "doctor", "st": "saint", "co": "company", "jr": "junior"},
+    **{"maj": "major", "gen": "general", "drs": "doctors", "rev": "reverend", "lt": "lieutenant", "hon": "honorable"},
+    **{"sgt": "sergeant", "capt": "captain", "esq": "esquire", "ltd": "limited", "col": "colonel", "ft": "fort"},
+}
 
 
 def in_words(number: int) -> str:
@@ -123,6 +87,16 @@ def _int(digits: str) -> int:
         raise CorpusError(f"the number {digits[:40]!r} cannot be read; change it in the text") from None
 
 
+def _abbreviation(short: str, said: str) -> Rule:
+    return re.compile(rf"\b{short}\."), lambda match: said
+
+
+def _in_ascii(part: str) -> list[tuple[int, str]] | None:
+    if part.isascii() and part == part.lower():
+        return None
+    return [(1, character.lower() if character.isascii() else "") for character in part]
+
+
 Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 _RULES: list[Rule] = [
     (re.compile(r"[0-9][0-9,]+[0-9]"), lambda match: match.group().replace(",", "")),
@@ -131,7 +105,7 @@ _RULES: list[Rule] = [
     (re.compile(r"[0-9]+\.[0-9]+"), lambda match: match.group().replace(".", " point ")),
     (re.compile(r"[0-9]+(?:st|nd|rd|th)"), _ordinal),
     (re.compile(r"[0-9]+"), lambda match: _year(_int(match.group()))),
-    *((re.compile(rf"\b{short}\."), lambda match, said=said: said) for short, said in _LONG.items()),  # type: ignore[misc]
+    *(_abbreviation(short, said) for short, said in _LONG.items()),
     (re.compile(r"\s+"), lambda match: " "),
     (re.compile('"'), lambda match: ""),
 ]
@@ -143,6 +117,6 @@ class SpokenEnglish:
 
     def normalize(self, text: AlignedText) -> None:
         """Change each part of the text that is not an added token."""
-        edit(text, lambda part: ((1, character.lower() if character.isascii() else "") for character in part))
+        edit(text, _in_ascii)
         for pattern, said in _RULES:
             edit(text, lambda part: replaced(part, pattern, said))  # noqa: B023

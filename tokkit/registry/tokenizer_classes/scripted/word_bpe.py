@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tokkit.decoders.base import Decoder
@@ -27,7 +28,7 @@ WORDS_OF_REGEX = f"[^{WHITE[1:-1]}]+\n?"
 def merged(symbols: list[str], ranks: Mapping[tuple[str, ...], int]) -> list[str]:
     """Return symbols after all merges: the pair of the lowest rank first, at all its places."""
     while len(symbols) > 1:
-        pairs = {(left, right) for left, right in zip(symbols, symbols[1:], strict=False)}
+        pairs = set(pairwise(symbols))
         found = min((pair for pair in pairs if pair in ranks), key=ranks.__getitem__, default=None)
         if found is None:
             break
@@ -45,12 +46,14 @@ def merged(symbols: list[str], ranks: Mapping[tuple[str, ...], int]) -> list[str
 class WordBPE:
     """Model: the symbols of a word after all merges; all tokens but the last end with `continuing`.
 
-    `ranks` are pairs with their order. A symbol that is not in the vocabulary is the unknown token.
+    `ranks` are pairs with their order. A symbol that is not in the vocabulary is the unknown token. With `keeps_end`,
+    the last token ends with "</w>".
     """
 
     ranks: Mapping[tuple[str, ...], int]
     unk_token: str
     continuing: str = "@@"
+    keeps_end: bool = False
 
     def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> Encoder:
         """Return the encoder; VocabError, when it encodes, for an unknown symbol if there is no unknown token."""
@@ -62,7 +65,8 @@ class WordBPE:
             symbols[-1] = symbols[-1][: -len(END)]
             last = len(symbols) - 1
             for i, symbol in enumerate(symbols):
-                id_ = ids.get(symbol + self.continuing if i < last else symbol, unknown)
+                name = symbol + (self.continuing if i < last else END if self.keeps_end else "")
+                id_ = ids.get(name, unknown)
                 if id_ is None:
                     raise no_token(symbol)
                 yield id_, len(symbol)
