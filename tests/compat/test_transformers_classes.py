@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import scripted_class_folders
 import tokkit
 import trained_class_folders
 from extras import extra
@@ -155,6 +156,12 @@ def test_refused_classes_say_why_and_what_to_do(name: str, tmp_path: Path) -> No
 def test_a_class_that_encodes_no_texts_alone_is_refused_in_calls(source: Path, tmp_path: Path) -> None:
     path = trained_class_folders.write(tmp_path, "MarkupLMTokenizer", source, tags_dict={"html": 0})
     theirs, ours = loaded(path, {})
-    assert ours.tokenize(TEXTS[0]) == theirs.tokenize(TEXTS[0])
+    assert ours.backend_tokenizer.encode(TEXTS[0]).ids == theirs.backend_tokenizer.encode(TEXTS[0]).ids
     with pytest.raises(TokkitError, match="xpaths and node_labels"):
         ours(TEXTS[0])
+
+
+def test_classes_in_python_do_not_split_special_tokens(tmp_path: Path) -> None:
+    made = face.AutoTokenizer.from_pretrained(scripted_class_folders.write(tmp_path, "EsmTokenizer"))
+    with pytest.raises(TokkitError, match="EsmTokenizer cannot split special tokens"):
+        made("L<mask>A", split_special_tokens=True)

@@ -149,7 +149,7 @@ class Around(Save):
         if self.row.inputs_always:
             raise OptionError(
                 f"{type(self).__name__} encodes texts together with {self.row.inputs_too}, and tokkit only texts: "
-                "tokenize() gives the tokens of each"
+                "backend_tokenizer.encode gives the ids of one"
             )
         if self.row.languages is None and self._target is None:
             return super().__call__(
