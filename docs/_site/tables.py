@@ -14,8 +14,9 @@ def classes() -> Iterator[str]:
     from tokkit.registry.tokenizer_classes.table import CLASSES
 
     types: dict[str, list[str]] = {}
-    for model_type, name in model_types.CLASS_OF.items():
-        types.setdefault(choice.name_of(name), []).append(model_type)
+    for model_type, registered in model_types.CLASS_OF.items():
+        name = choice.name_of(registered)
+        types.setdefault(choice.PLAIN if name == choice.MISTRAL else name, []).append(model_type)
     others: dict[str, list[str]] = {}
     for other, name in choice.OTHER_NAMES.items():
         others.setdefault(name, []).append(other)

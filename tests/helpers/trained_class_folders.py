@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tokkit
+from tokkit.compat import sentencepiece
 from tokkit.compat.tokenizers.implementations import ByteLevelBPETokenizer, CharBPETokenizer
 from tokkit.registry.tokenizer_classes.table import CLASSES
 
@@ -38,8 +39,6 @@ def texts() -> tuple[str, ...]:
 
 def vocabularies(folder: Path) -> None:
     """Write the vocabularies of all kinds into a folder."""
-    import sentencepiece
-
     for name, kind, options in (
         ("unigram.model", "unigram", {}), ("bpe.model", "bpe", {"byte_fallback": True}),
         ("t5.model", "unigram", LIKE_T5), ("albert.model", "unigram", LIKE_ALBERT),

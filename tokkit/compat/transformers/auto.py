@@ -11,7 +11,7 @@ from tokkit.compat.transformers import loading
 from tokkit.compat.transformers.tokenizer import PreTrainedTokenizerFast
 from tokkit.compat.transformers.whisper import Whisper
 from tokkit.errors import OptionError
-from tokkit.registry.tokenizer_classes import choice, folder, model_types, table
+from tokkit.registry.tokenizer_classes import build, choice, folder, model_types, table
 
 
 class AutoTokenizer:
@@ -34,8 +34,9 @@ class AutoTokenizer:
             revision=kwargs.get("revision"),
             subfolder=kwargs.get("subfolder") or "",
         )
-        made = class_named(_class_of(path, kwargs.pop("tokenizer_type", None), kwargs.pop("config", None)))
-        return made.from_pretrained(pretrained_model_name_or_path, *inputs, **kwargs)
+        name = _class_of(path, kwargs.pop("tokenizer_type", None), kwargs.pop("config", None))
+        build.row_of(name)  # refuses those that are unknown
+        return class_named(name).from_pretrained(pretrained_model_name_or_path, *inputs, **kwargs)
 
 
 def _class_of(path: Path, model_type: Any, config: Any) -> str:

@@ -10,7 +10,8 @@ from tokkit.registry.tokenizer_classes import model_types
 
 PLAIN = "TokenizersBackend"
 """The class of a tokenizer.json that is used as it is."""
-_MISTRAL = "MistralCommonBackend"
+MISTRAL = "MistralCommonBackend"
+"""A class of its own package; a folder that only has a model type of Mistral's is loaded as it is."""
 _NO_CLASS = (PLAIN, "PythonBackend", "PreTrainedTokenizerFast", "PreTrainedTokenizer")
 OTHER_NAMES = {
     **dict.fromkeys(("PreTrainedTokenizerFast", "PreTrainedTokenizer", "PythonBackend", "BloomTokenizer"), PLAIN),
@@ -48,7 +49,7 @@ def choose(
         if any(fnmatch.fnmatchcase(published, pattern) for pattern in model_types.AS_THEY_ARE):
             return PLAIN
         is_llama = declared is not None and declared.removesuffix("Fast") == "LlamaTokenizer"
-        if is_llama and registered != _MISTRAL and model_type not in model_types.MISNAMED and has_byte_level:
+        if is_llama and registered != MISTRAL and model_type not in model_types.MISNAMED and has_byte_level:
             return PLAIN
         if declared is not None and registered is not None and registered != declared.removesuffix("Fast"):
             return _of_both(declared, registered, model_type, is_known)
@@ -61,7 +62,7 @@ def choose(
         registered = model_types.CLASS_OF.get(str(inner_type))
     elif model_type in model_types.OF_ANOTHER:
         registered = model_types.CLASS_OF[model_types.OF_ANOTHER[model_type]]
-    if registered is None or registered == _MISTRAL or model_type in model_types.WITHOUT_CONFIG:
+    if registered is None or registered == MISTRAL or model_type in model_types.WITHOUT_CONFIG:
         return PLAIN
     return name_of(registered)
 
@@ -74,7 +75,7 @@ def _code_of(stated: Mapping[str, Any]) -> Any:
 
 def _of_both(declared: str, registered: str, model_type: str, is_known: Callable[[str], bool]) -> str:
     """Return the class if the one that the files name is not the one of the model type."""
-    if registered not in (*_NO_CLASS, _MISTRAL):
+    if registered not in (*_NO_CLASS, MISTRAL):
         name = name_of(registered if model_type in model_types.MISNAMED else declared)
         if name not in _NO_CLASS and is_known(name):
             return name
