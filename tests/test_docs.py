@@ -26,7 +26,7 @@ from doc_pages import ROOT, RUN, SHOWN, commands, read
 
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT).as_posix()) for path in (ROOT / "docs").rglob("*.md"))]
 DOCUMENTS = (*PAGES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "data/README.md")
-OWN_MARKS = ("the help of every command",)
+OWN_MARKS = ("the help of every command", "the table of tokenizer classes")
 """Comments that the site fills in."""
 
 

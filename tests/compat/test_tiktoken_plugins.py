@@ -119,7 +119,7 @@ def test_constructors_of_published_encodings_return_the_arguments_of_tiktoken(
 
 def test_modules_are_found_by_the_names_of_the_libraries_they_replace() -> None:
     program = """
-import importlib, sys
+import importlib, importlib.util, sys
 import tokkit.compat
 for library, module in (("tokenizers", "decoders"), ("sentencepiece", "processor"), ("tiktoken", "load")):
     package = importlib.import_module("tokkit.compat." + library)
