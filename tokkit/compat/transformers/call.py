@@ -119,10 +119,8 @@ class Call(SpecialTokens):
         )
         side = padding_side if padding_side is None else tensors.choice("padding_side", padding_side, "left", "right")
         split = {**(tokenizer_kwargs or {}), **kwargs}.get("split_special_tokens", self.split_special_tokens)
-        if split and self.row.scripted is not None:  # how they split special tokens is an accident of their code
-            raise OptionError(
-                f"split_special_tokens is True; {type(self).__name__} encodes special tokens only as such"
-            )
+        if split and self.row.scripted is not None:  # what they make of special tokens is an accident of their code
+            raise OptionError(f"split_special_tokens is True, and {type(self).__name__} cannot split special tokens")
         if return_tensors is not None:
             return_tensors = tensors.choice("return_tensors", return_tensors, *tensors.TENSORS)
         names = self.model_input_names
