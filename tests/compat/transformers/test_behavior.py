@@ -307,3 +307,9 @@ def test_chats_become_ids_with_a_mask_of_the_assistants(byte_level: Any) -> None
 
     with pytest.raises(jinja2.TemplateError, match="no system"):
         tok.apply_chat_template(chat, chat_template="{{ raise_exception('no system') }}")
+
+
+def test_extra_special_tokens_by_two_names_are_refused(tok: Any) -> None:
+    with pytest.raises(ValueError, match="were both given"):
+        tok.add_special_tokens({"additional_special_tokens": ["<a>"], "extra_special_tokens": ["<b>"]})
+    assert tok.add_special_tokens({"additional_special_tokens": ["<a>"], "extra_special_tokens": []}) == 1

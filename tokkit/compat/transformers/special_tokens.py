@@ -15,6 +15,7 @@ from tokkit.registry.tokenizer_classes.tokens import AddedToken, is_token
 from tokkit.tokenizer import Tokenizer
 
 _EXTRA = "extra_special_tokens"
+_OLDER_EXTRA = "additional_special_tokens"
 
 
 class SpecialTokens(Vocabulary):
@@ -126,8 +127,10 @@ class SpecialTokens(Vocabulary):
         """
         added: list[AddedToken] = []
         given = dict(special_tokens_dict)
-        if "additional_special_tokens" in given:  # the older name; these tokens come last
-            given[_EXTRA] = given.pop("additional_special_tokens")
+        if _OLDER_EXTRA in given:  # these tokens come last
+            if given.get(_EXTRA):
+                raise OptionError(f"{_EXTRA} and {_OLDER_EXTRA}, its older name, were both given; give one of them")
+            given[_EXTRA] = given.pop(_OLDER_EXTRA)
         for role, value in given.items():
             if role == _EXTRA:
                 added += self._add_extra(value, role, replace_extra_special_tokens)
