@@ -38,6 +38,7 @@ class Draft:
         self.components: dict[str, Any] = {}
         self.kept_in_text: set[str] = set()
         self._added: dict[str, tuple[int, AddedToken]] = {}
+        self._last, self._n_new = -1, 0  # greatest id of an added token, and how many are not tokens of `whole`
         self._ids: dict[str, int] | Table = {}
         if whole is None:
             vocab = file["model"]["vocab"]
@@ -52,7 +53,7 @@ class Draft:
         made = cls({**file, "added_tokens": []}, is_kept=True)
         vocab = made._ids if isinstance(made._ids, Table) else Table.of(made._ids)
         listed = model_json.read_added(file.get("added_tokens") or [], vocab)
-        made._added = {token.content: (token.id, AddedToken.of(token)) for token in listed}
+        made.add_numbered((token.id, AddedToken.of(token)) for token in listed)
         return made
 
     @classmethod
@@ -60,7 +61,7 @@ class Draft:
         """Return the draft of a tokenizer that is used as it is."""
         around = definition.postprocessor
         made = cls({} if around is None else {"post_processor": around}, definition, is_kept=True)
-        made._added = {token.content: (token.id, AddedToken.of(token)) for token in definition.added_tokens}
+        made.add_numbered((token.id, AddedToken.of(token)) for token in definition.added_tokens)
         return made
 
     # ---- tokens and ids
@@ -91,9 +92,10 @@ class Draft:
 
     def token_of(self, id_: int | None) -> str:
         """Return the token of an id; FormatError for an id that no token has."""
-        own = (self._ids if isinstance(self._ids, dict) else self._ids.as_dict()).items()
-        added = ((token, at) for token, (at, _) in self._added.items())
-        found = next((token for token, at in (*added, *own) if at == id_), None)
+        found = next((token for token, (at, _) in self._added.items() if at == id_), None)
+        if found is None:
+            own = self._ids if isinstance(self._ids, dict) else self._ids.as_dict()
+            found = next((token for token, at in own.items() if at == id_), None)
         if found is None:
             raise FormatError(f"no token has the id {id_}")
         return found
@@ -136,7 +138,7 @@ class Draft:
                 continue
             id_ = self.find(token.content)
             self._check_text(token, id_)
-            self._added[token.content] = self._next_id() if id_ is None else id_, token
+            self._set(self._next_id() if id_ is None else id_, token)
             n += 1
         return n
 
@@ -151,9 +153,15 @@ class Draft:
     def _next_id(self) -> int:
         """Return the id of a token that is new."""
         if self.whole is not None and not self.is_kept:  # classes in Python count the tokens
-            return self.n_own + sum(token.encode() not in self.whole.vocab for token in self._added)
-        last = max((id_ for id_, _ in self._added.values()), default=-1)
-        return last + 1 if last >= self.n_own or not self.n_own else self.n_own
+            return self.n_own + self._n_new
+        return self._last + 1 if self._last >= self.n_own or not self.n_own else self.n_own
+
+    def _set(self, id_: int, token: AddedToken) -> None:
+        """Let an added token have this id."""
+        if self.whole is not None and token.content not in self._added:
+            self._n_new += token.content.encode() not in self.whole.vocab
+        self._last = max(self._last, id_)
+        self._added[token.content] = id_, token
 
     def add_with_ids(self, tokens: Mapping[int, AddedToken]) -> None:
         """Add tokens with these ids, as classes in Python do."""
@@ -161,15 +169,17 @@ class Draft:
 
     def add_numbered(self, tokens: Iterable[tuple[int, AddedToken]]) -> None:
         """Add tokens, each with its id."""
-        self._added |= {token.content: (id_, token) for id_, token in tokens}
+        for id_, token in tokens:
+            self._set(id_, token)
 
     def replace(self, id_: int, token: AddedToken) -> None:
         """Give the added token of an id other rules."""
-        self._added[token.content] = id_, token
+        self._set(id_, token)
 
     def forget(self, text: str) -> None:
         """Remove an added token."""
         self._added.pop(text, None)
+        self._count()
 
     def hide(self, id_: int) -> None:
         """Let a token have its id, but not be found in texts as an added token."""
@@ -179,6 +189,12 @@ class Draft:
             vocab = self.whole.vocab.with_tokens({id_: token.content.encode()})
             added_ids = self.whole.added_ids | {id_}
             self.whole = dataclasses.replace(self.whole, vocab=vocab, added_ids=added_ids)
+        self._count()
+
+    def _count(self) -> None:
+        """Count the added tokens anew, after one was taken away."""
+        kept, self._added, self._last, self._n_new = self._added, {}, -1, 0
+        self.add_numbered(kept.values())
 
     def is_new(self, token: AddedToken | str) -> bool:
         """Return whether a token is not an added one."""
