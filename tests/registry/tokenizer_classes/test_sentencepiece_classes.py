@@ -17,14 +17,8 @@ import strategies
 import tokkit
 from extras import extra
 from tokkit.errors import FormatError, OptionError
-from tokkit.registry.tokenizer_classes import (
-    entity_and_box_rows,
-    sentencepiece_rows,
-    translation_rows,
-)
-from tokkit.registry.tokenizer_classes import (
-    folder as folders,
-)
+from tokkit.registry.tokenizer_classes import entity_and_box_rows, sentencepiece_rows, translation_rows
+from tokkit.registry.tokenizer_classes import folder as folders
 from tokkit.registry.tokenizer_classes.scripted.changed_text import ChangedText
 from tokkit.registry.tokenizer_classes.scripted.number_words import NumberWords
 from tokkit.registry.tokenizer_classes.table import CLASSES
