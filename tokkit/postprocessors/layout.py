@@ -284,12 +284,15 @@ class Postprocessor(ABC):
         `spaces` are the spaces in the tokens of the vocabulary, to trim offsets; without them, each token is examined
         as byte symbols.
         """
-        pair = second is not None
-        layout = self.layout(pair=pair, add_special=add_special)
         encodings = [first] if second is None else [first, second]
         if truncation is not None:
-            encodings = truncate(encodings, truncation, self.n_added(pair=pair) if add_special else 0)
-        return layout.put_together(encodings, spaces)
+            n_added = self.n_added(pair=second is not None) if add_special else 0
+            encodings = truncate(encodings, truncation, n_added)
+        return self.layout_of(encodings, add_special=add_special).put_together(encodings, spaces)
+
+    def layout_of(self, encodings: Sequence[Encoding], *, add_special: bool) -> Layout:
+        """Return the layout of a text, or of a pair, which may depend on its ids."""
+        return self.layout(pair=len(encodings) == 2, add_special=add_special)
 
 
 MAX_TYPE_ID = (1 << 32) - 1

@@ -36,6 +36,8 @@ NO_VOCABULARY = {
     "XGLMTokenizer": "gives garbage for a .model there, and is refused here",
 }
 """Classes that are not compared without a tokenizer.json, and why."""
+FAILS_THERE = {("NougatTokenizer", "pad_token"), ("EsmcTokenizer", "eos_token")}
+"""Classes and arguments with which transformers raises."""
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "add_bos_token": (True,), "add_eos_token": (True,), "add_prefix_space": (True, False),
     "do_lower_case": (True, False), "strip_accents": (True, False), "tokenize_chinese_chars": (False,),
@@ -84,6 +86,9 @@ def state(tok: Any) -> list[Any]:
 
 
 def ids(tok: Any, text: str, pair: str | None) -> Any:
+    if "boxes" in CLASSES[choice.name_of(type(tok).__name__)].inputs_too:  # a call there is one with boxes
+        encoding = tok.backend_tokenizer.encode(text, pair)
+        return encoding.ids, encoding.type_ids
     try:
         found = tok(text, pair)
     except Exception:  # tokenizers raises Exception for a model without its unknown token
@@ -91,20 +96,21 @@ def ids(tok: Any, text: str, pair: str | None) -> Any:
     return found["input_ids"], found.get("token_type_ids")
 
 
-def same(path: Path, asked: dict[str, Any]) -> Any:
-    """Compare both tokenizers of a folder; return that of transformers, None if it cannot make one."""
+def same(path: Path, asked: dict[str, Any]) -> None:
+    """Compare both tokenizers of a folder."""
     theirs, ours = loaded(path, asked)
     if isinstance(theirs, Exception):
-        return None
-    if isinstance(ours, Exception):
-        assert "would be in the vocabulary twice" in str(ours), f"{asked}: {ours}"
-        return theirs
+        assert (type(ours).__name__.removesuffix("Fast"), *asked) in FAILS_THERE
+        return
+    assert not isinstance(ours, Exception), f"{asked}: {ours}"
     assert state(ours) == state(theirs), asked
+    n = 0
     for text, pair in itertools.product(TEXTS, (None, "b c")):
         expected = ids(theirs, text, pair)
         if expected is not None:
+            n += 1
             assert ids(ours, text, pair) == expected, (asked, text, pair)
-    return theirs
+    assert n > 0, asked
 
 
 @pytest.mark.parametrize("name", [name for name in trained_class_folders.of_files() if not CLASSES[name].inputs_always])

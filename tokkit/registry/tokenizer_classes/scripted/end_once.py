@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 
 from tokkit.errors import OptionError
 from tokkit.postprocessors.layout import Layout
-from tokkit.postprocessors.lengths import truncate
 from tokkit.postprocessors.template import Piece, Template
 
 if TYPE_CHECKING:
     from tokkit.encoding.encoding import Encoding
-    from tokkit.encoding.length_rules import Truncation
     from tokkit.postprocessors.batch import Flat
-    from tokkit.postprocessors.trimming import Spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +41,14 @@ class EndOnce(Template):
                         "adds it to each text: encode this text with a call of the tokenizer"
                     )
 
-    def process(
-        self,
-        first: Encoding,
-        second: Encoding | None = None,
-        *,
-        add_special: bool = True,
-        truncation: Truncation | None = None,
-        spaces: Spaces | None = None,
-    ) -> Encoding:
-        """Return the encoding of a text, or of a pair, with special tokens, truncated if requested."""
-        pair = second is not None
-        encodings = [first] if second is None else [first, second]
-        if truncation is not None:
-            encodings = truncate(encodings, truncation, self.n_added(pair=pair) if add_special else 0)
-        used: Template = self
+    def layout_of(self, encodings: Sequence[Encoding], *, add_special: bool) -> Layout:
+        """Return the layout without the end after each text that ends with it already."""
+        pair = len(encodings) == 2
+        used = self
         for number, end in self._ends(pair=pair).items() if add_special else ():
-            ids = encodings[number].ids
-            if ids and ids[-1] == end:
-                used = used.without_end(number, pair=pair) if isinstance(used, EndOnce) else used
-        return used.layout(pair=pair, add_special=add_special).put_together(encodings, spaces)
+            if encodings[number].ids[-1:] == [end]:
+                used = used.without_end(number, pair=pair)
+        return used.layout(pair=pair, add_special=add_special)
 
     def _ends(self, *, pair: bool) -> dict[int, int]:
         """Return the number of each text with the id of the token after it."""
