@@ -97,7 +97,8 @@ def automaton(pattern: str) -> tuple[SplitPattern, bytes]:
         built = automata.build(syntax.parse(pattern))
         (next_, action, index, blocks), options = pattern_tables.tables(built, keep_unmatched=False)
     rows, classes = next_.shape
-    head = numbers(rows, classes, *(options[name] * classes for name in ("start", "gap", "unsure")))
+    head = numbers(rows, classes, options["n_contexts"], options["unsure"] * classes)
+    head += padded(options["contexts"].astype("u1").tobytes())
     cells = (next_ * np.uint32(classes)).astype("<u4").tobytes()
     tables = padded(cells) + padded(action.tobytes()) + padded(index.astype("<u2").tobytes())
     return SplitPattern(next_, action, index, blocks, **options), head + tables + numbers(

@@ -67,6 +67,6 @@ def test_the_file_has_the_three_and_no_other_three_are_taken(make: Make) -> None
         both = Both(changed)
         for text in ("東京 abc, 123 あい!", *short_texts(60)):
             assert both.encodings(text)
-    changed["pre_tokenizer"]["pretokenizers"][1]["pattern"] = {"Regex": r"\h"}
+    changed["pre_tokenizer"]["pretokenizers"][1]["pattern"] = {"Regex": r"\X"}
     with pytest.raises(FormatError, match=r"pre_tokenizer\.pretokenizers\[1\]\.pattern\.Regex: pattern, at 0"):
         tokenizer_json.read(json.dumps(changed).encode())

@@ -23,7 +23,7 @@ from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
 from tokkit.pretokenizers.sequence import Sequence
 from tokkit.pretokenizers.split import Split
-from tokkit.unicode_regex.matching import as_of_version
+from tokkit.unicode_regex.versions import as_of_version
 
 KINDS = "aZé中カ'st1٣²  \n\r\t!.…。(|,)\u0301\u200d\U00040000/"
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"

@@ -66,9 +66,9 @@ CHANGES: list[tuple[str, object, str]] = [
     (
         "normalizer",
         replace({"Regex": "[["}),
-        "normalizer.pattern.Regex: pattern, at 1: Oniguruma",
+        "normalizer.pattern.Regex: pattern, at 2: a class without end",
     ),
-    ("normalizer", replace({"Regex": "a)"}), "normalizer.pattern.Regex: pattern, at 1: ')' closes no group"),
+    ("normalizer", replace({"Regex": "a)"}), "normalizer.pattern.Regex: pattern, at 1: an unbalanced parenthesis: ')'"),
     ("normalizer", replace({"String": "a", "Regex": "a"}), "normalizer.pattern.Regex: unknown key"),
     ("normalizer", [], "normalizer: an object or null is needed, not an array"),
     ("extra", 1, "extra: unknown key"),
@@ -196,15 +196,15 @@ SPLITS: list[tuple[object, str]] = [
     ([{"pattern": {"Regex": 1}}, "PLAIN"], "pre_tokenizer.pretokenizers[0].pattern.Regex: a string is needed"),
     (
         [{"pattern": {"Regex": "("}}, "PLAIN"],
-        "pre_tokenizer.pretokenizers[0].pattern.Regex: pattern, at 1: the group that '(' begins is not closed",
+        "pre_tokenizer.pretokenizers[0].pattern.Regex: pattern, at 1: an unbalanced parenthesis",
     ),
     (
         [{"pattern": {"Regex": "(" * 3000 + ")" * 3000}}, "PLAIN"],
-        "pre_tokenizer.pretokenizers[0].pattern.Regex: the pattern",
+        "pre_tokenizer.pretokenizers[0].pattern.Regex: pattern, at 41: groups nested too deep",
     ),
     (
-        [{"pattern": {"Regex": r"\h+"}}, "PLAIN"],
-        r"pretokenizers[0].pattern.Regex: pattern, at 0: Oniguruma",
+        [{"pattern": {"Regex": r"\X+"}}, "PLAIN"],
+        r"pretokenizers[0].pattern.Regex: pattern, at 0: a cluster of characters",
     ),
 ]
 

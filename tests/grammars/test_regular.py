@@ -51,7 +51,7 @@ def test_texts_are_those_that_re_matches_as_a_whole(pattern: str) -> None:
     ("pattern", "reason"),
     [
         ("a(?=b)", "a look-ahead"), ("(?<!a)b", "a look-behind"), (r"(a)\1", "a back-reference"),
-        (r"\ba", "a word boundary"), ("a++", "a possessive repeat"), ("(?>a|ab)c", "an atomic group"),
+        (r"\ba", "a place in the text"), ("a++", "a possessive repeat"), ("(?>a|ab)c", "an atomic group"),
         ("(a$|b)c", "inside the pattern"), ("a^b", "inside the pattern"), ("(a", "unbalanced"),
         ("a{1,2000}", "more than 1000 repeats"),
     ],

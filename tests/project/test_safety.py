@@ -273,7 +273,7 @@ def test_a_pattern_that_matches_the_empty_string_ends(pattern: str) -> None:
 
 
 def test_a_pattern_that_backtracks_for_ever_is_stopped() -> None:
-    tok = tokenizer(BYTES, pattern=r"(?:(?:a|aa)+)+(?<!b)(?!.)\Z|(a+)+$b")
+    tok = tokenizer(BYTES, pattern=r"(?:(?:a|aa)+)+(?<!bb)(?!.)\Z|(a+)+$b")
     with limits.using(pattern_seconds=0.2), pytest.raises(PatternError, match="took"):
         tok.encode("a" * 60 + "!" + "a" * 60 + "!")
 

@@ -16,6 +16,7 @@ CN, UNASSIGNED = 29, "\U0003ffff"
 TOKEN = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", regex.DOTALL)  # an escape, a class, or what we look for
 NESTED_TOKEN = regex.compile(r"\\.|(\[\^?\]?(?:\\.|(?1)|[^\[\]\\])*\])|\$", regex.DOTALL)  # classes may hold others
 VERSION_1 = regex.compile(r"\(\?[A-Za-z0-9]*V1")
+KNOWN = regex.compile(r"\P{Cn}")
 ALL_BUT_ONE = regex.compile(r"\[\^(\\x..|\\u.{4}|\\U.{8}|\\[^xuUpPN]|[^\\\]])\]", regex.DOTALL)
 
 
@@ -23,7 +24,8 @@ ALL_BUT_ONE = regex.compile(r"\[\^(\\x..|\\u.{4}|\\U.{8}|\\[^xuUpPN]|[^\\\]])\]"
 def stand_in(character: str) -> str:
     if character == "\u0295":
         return "\u0296"
-    return UNASSIGNED if category(ord(character)) == CN else character
+    newer = category(ord(character)) == CN and KNOWN.match(character)
+    return UNASSIGNED if newer else character
 
 
 def plainer(found: regex.Match[str]) -> str:

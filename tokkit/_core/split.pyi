@@ -16,8 +16,8 @@ class SplitPattern:
         index: NDArray[np.uint16],
         blocks: NDArray[np.uint8],
         *,
-        start: int,
-        gap: int,
+        contexts: NDArray[np.uint8],
+        n_contexts: int,
         unsure: int,
         keep_unmatched: bool,
     ) -> None: ...

@@ -15,15 +15,16 @@ cdef extern from "split/dfa.h" nogil:
         const uint8_t *action
         const uint16_t *index
         const uint8_t *blocks
+        const uint8_t *contexts
         uint32_t n_classes
-        uint32_t start
-        uint32_t gap
+        uint32_t n_contexts
         uint32_t unsure
         size_t dropped
         uint8_t ascii[128]
     ctypedef struct tk_dfa_memo:
         pass
     int TK_DFA_CODE_BLOCKS
+    int TK_DFA_MOST_CONTEXTS
     void tk_dfa_memo_free(tk_dfa_memo *memo)
     size_t tk_dfa_scan(
         const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit

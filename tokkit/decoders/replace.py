@@ -15,7 +15,7 @@ from tokkit.unicode_regex.matching import checked_pattern, matches
 class Replace(Decoder):
     """Replaces each match of `pattern`, {"String": text} or {"Regex": pattern}, with `content`, taken literally.
 
-    Patterns use the syntax that Oniguruma and the `regex` package share (formats/oniguruma.py checks files).
+    A pattern has the syntax of the `regex` package; one of a tokenizer.json has a mark (unicode_regex/dialects.py).
 
     >>> Replace({"String": "▁"}, " ").decode(["▁a", "▁b"])
     ' a b'

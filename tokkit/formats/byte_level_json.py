@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, conversion, oniguruma, strict_json, symbol_tables
+from tokkit.formats import byte_symbols, conversion, split_patterns, strict_json, symbol_tables
+from tokkit.formats.split_patterns import ONIGURUMA
 from tokkit.formats.strict_json import Section
 from tokkit.formats.tables import Merges, Table, listed, spread
 from tokkit.pretokenizers import patterns
@@ -161,7 +162,7 @@ def _write_split(split: Split) -> dict[str, Any]:
         return byte_level
     keep = split.keep_unmatched or family is not None
     in_turn = split.pattern == patterns.DEEPSEEK_V3
-    texts = patterns.DEEPSEEK_V3_IN_TURN if in_turn else [oniguruma.to_file(split.pattern)]
+    texts = patterns.DEEPSEEK_V3_IN_TURN if in_turn else [split_patterns.write(split.pattern, ONIGURUMA)]
     by_pattern = [_split(text, "Isolated" if keep else "Removed", invert=not keep) for text in texts]
     return {"type": "Sequence", "pretokenizers": [*by_pattern, byte_level]}
 

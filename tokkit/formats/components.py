@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from tokkit.definition import is_text
 from tokkit.errors import FormatError, PatternError, TokkitError
-from tokkit.formats import oniguruma, strict_json
+from tokkit.formats import split_patterns, strict_json
+from tokkit.formats.split_patterns import ONIGURUMA
 from tokkit.formats.strict_json import Section
 
 logger = logging.getLogger("tokkit")
@@ -60,15 +61,15 @@ def _pattern(value: Any, path: str) -> dict[str, str]:
     section.finish()
     if kind == "Regex":
         try:
-            text = oniguruma.from_file(text)
-        except FormatError as error:
+            text = split_patterns.read(text, ONIGURUMA)
+        except PatternError as error:
             raise FormatError(f"{section.at(kind)}: {error}") from None
     return {kind: text}
 
 
 def _write_pattern(pattern: Any) -> dict[str, str]:
     kind, text = next(iter(pattern.items())) if isinstance(pattern, Mapping) else pattern
-    return {kind: oniguruma.to_file(text) if kind == "Regex" else text}
+    return {kind: split_patterns.write(text, ONIGURUMA) if kind == "Regex" else text}
 
 
 def _pair(value: Any, path: str) -> tuple[str, int]:

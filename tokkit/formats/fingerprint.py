@@ -16,6 +16,12 @@ from tokkit.pretokenizers import patterns
 from tokkit.sentencepiece_model import SentencePieceModel
 
 
+def _canonical(pattern: str | None) -> str:
+    from tokkit.unicode_regex import writing  # not needed for published patterns
+
+    return writing.canonical(pattern or "")
+
+
 def fingerprint(definition: Definition, engine: Engine) -> str:
     """Return the SHA-256 of all that decides ids: vocabulary, possible merges, components, special tokens."""
     digest = hashlib.sha256()
@@ -26,7 +32,8 @@ def fingerprint(definition: Definition, engine: Engine) -> str:
         whole = model.whole_piece and engine.unreachable > 0
         family = patterns.SCANNERS.get(split.pattern)
         digest.update(repr(("bpe", len(merges), whole, added)).encode())
-        digest.update(repr(family if family is not None else (split.pattern, split.keep_unmatched)).encode())
+        by = family if family is not None else (_canonical(split.pattern), split.keep_unmatched)
+        digest.update(repr(by).encode())
         digest.update(merges.astype("<u4").tobytes())
         if model.drops_unknown:
             digest.update(b"drops unknown")

@@ -17,7 +17,8 @@ from typing import Any
 
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, PatternError
-from tokkit.formats import conversion, strict_json
+from tokkit.formats import conversion, split_patterns, strict_json
+from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.strict_json import Section, brief, kind
 from tokkit.formats.tiktoken import EVERYTHING
 from tokkit.pretokenizers import patterns
@@ -64,6 +65,7 @@ def from_json(value: object) -> Definition:
     special = _special_tokens(listed, version, n_special)
     tokens = _tokens(file.take("vocab", list), size - n_special)
     try:
+        pattern = split_patterns.read(pattern, FANCY_REGEX)
         choose(pattern, keep_unmatched=False)
     except (PatternError, RecursionError) as error:
         raise FormatError(f"{config.at('pattern')}: {error}") from None
@@ -116,7 +118,7 @@ def write(definition: Definition) -> bytes:
         others = json.loads(definition.others)
     says = {
         "config": {
-            "pattern": EVERYTHING if split.pattern is None else split.pattern,
+            "pattern": EVERYTHING if split.pattern is None else split_patterns.write(split.pattern, FANCY_REGEX),
             "num_vocab_tokens": len(tokens),
             "default_vocab_size": n + len(tokens),
             "default_num_special_tokens": n,

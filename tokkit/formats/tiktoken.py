@@ -16,7 +16,8 @@ from itertools import pairwise
 from tokkit._core.files import parse_ranks
 from tokkit.definition import BPE, Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import conversion, published, strict_json
+from tokkit.formats import conversion, published, split_patterns, strict_json
+from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.pretokenizers import patterns
 from tokkit.unicode_regex.syntax import parse
 from tokkit.unicode_regex.tree import NotRegular, nullable
@@ -37,9 +38,9 @@ def read(
 ) -> Definition:
     """Return rank BPE over the ranks, with the pattern and the special tokens of the sidecar `beside`.
 
-    `pattern` (a name or a regex) and `special_tokens` override what is known. OptionError if the file is not a
-    published one and there is no pattern; FormatError names the line of an invalid rank file or the key of an invalid
-    sidecar, or a byte without a token.
+    `pattern` (a name, or a pattern in the syntax of tiktoken) and `special_tokens` override what is known. OptionError
+    if the file is not a published one and there is no pattern; FormatError names the line of an invalid rank file or
+    the key of an invalid sidecar, or a byte without a token.
     """
     if beside is not None:
         stated_pattern, stated_special = _read_sidecar(beside)
@@ -61,12 +62,18 @@ def read(
     chosen = checked_special_tokens({} if special_tokens is None else special_tokens)
     if known is not None and special_tokens is None:
         chosen = dict(known.special_tokens)
-    split = known.pattern if known is not None and pattern is None else patterns.resolve(pattern)
+    split = known.pattern if known is not None and pattern is None else _adopted(pattern)
     ranks = Vocab(blob, offsets, empty)
     check_empty_token(ranks, split)
     vocab = ranks.with_tokens({id_: text.encode("utf-8") for text, id_ in chosen.items()})
     unchanged = known is not None and pattern is None and special_tokens is None
     return Definition(vocab, BPE(), Split(split), chosen, known.name if known is not None and unchanged else "")
+
+
+def _adopted(pattern: str | None) -> str | None:
+    """Return the pattern that a name stands for, or that is in tiktoken's syntax."""
+    found = patterns.resolve(pattern)
+    return found if found is None or pattern in patterns.NAMES else split_patterns.read(found, FANCY_REGEX)
 
 
 def check_empty_token(vocab: Vocab, pattern: str | None) -> None:
@@ -109,7 +116,7 @@ def write_sidecar(definition: Definition) -> bytes:
     """Return the sidecar: the pattern and the special tokens."""
     pattern: str | None = getattr(definition.pretokenizer, "pattern", None)
     says = {
-        "pat_str": EVERYTHING if pattern is None else pattern,
+        "pat_str": EVERYTHING if pattern is None else split_patterns.write(pattern, FANCY_REGEX),
         "special_tokens": dict(definition.special_tokens),
     }
     return (json.dumps(says, ensure_ascii=False, indent=2) + "\n").encode()

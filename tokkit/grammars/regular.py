@@ -7,21 +7,23 @@ from tokkit.grammars import nodes
 from tokkit.unicode_regex import syntax, tree
 from tokkit.unicode_regex.code_points import ALL
 from tokkit.unicode_regex.cost_limits import check_size, quoted
+from tokkit.unicode_regex.dialects import ECMA
 
 ANY = nodes.many(nodes.Chars(ALL))
 
 
 def regular(pattern: str, *, search: bool = False) -> nodes.Node:
-    """Return the node of all texts that a pattern matches; with `search`, of those that have a match somewhere.
+    """Return the node of all texts that a pattern matches, in the syntax of the `regex` package.
 
-    GrammarError names unsupported syntax and its position.
+    With `search`, of those that have a match somewhere, in ECMAScript's syntax, as in JSON schemas. GrammarError names
+    unsupported syntax and its position.
     """
     if not isinstance(pattern, str):
         raise GrammarError(f"a pattern is {pattern!r}; it must be a str")
     check_size(pattern)
     start = tree.Look(ALL, True)  # a separate node, compared by `is`
     try:
-        parsed = syntax.parse(pattern, start=start)
+        parsed = syntax.parse(pattern, dialect=ECMA if search else None, start=start)
         return _Translation(start, search=search).whole(parsed)
     except tree.NotRegular as error:
         raise GrammarError(f"the pattern {quoted(pattern)} is not supported: {error}") from None
@@ -65,4 +67,4 @@ class _Translation:
             raise tree.NotRegular("an atomic group")
         if node is self._start or node is tree.END:
             raise tree.NotRegular("'^' or '$' inside the pattern")
-        raise tree.NotRegular("a look-ahead")
+        raise tree.NotRegular("a place in the text, a look-ahead or a look-behind")

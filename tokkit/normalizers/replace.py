@@ -39,7 +39,7 @@ class _Literal(NamedTuple):
 class Replace(Normalizer):
     """Replaces each match of `pattern`, {"String": text} or {"Regex": pattern}, with `content`, taken literally.
 
-    Patterns use the syntax that Oniguruma and the `regex` package share (formats/oniguruma.py checks files). The
+    A pattern has the syntax of the `regex` package; one of a tokenizer.json has a mark (unicode_regex/dialects.py). The
     replacement is aligned with the last character of the match.
 
     >>> Replace({"Regex": " {2,}"}, "▁").normalize_str("a  b c")

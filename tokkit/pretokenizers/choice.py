@@ -31,7 +31,7 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
 
     For tests and benchmarks, TOKKIT_SPLIT in the environment names the first of `ENGINES` to try.
 
-    >>> choose(r"\w+", keep_unmatched=False).engine, choose(r"\bx", keep_unmatched=False).engine
+    >>> choose(r"\bx", keep_unmatched=False).engine, choose(r"(?<=ab)c", keep_unmatched=False).engine
     ('compiled', 'regex')
     """
     forced = os.environ.get("TOKKIT_SPLIT") or ENGINES[0]
@@ -42,7 +42,7 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
     if not is_text(pattern):
         raise PatternError(f"the pattern {pattern!a} has a lone surrogate, which is not valid text")
     # Most tokenizers have a scanner, and load without importing the compiler.
-    from tokkit.pretokenizers import regex_split
+    from tokkit.unicode_regex import matching
     from tokkit.unicode_regex.compile import compile_pattern
     from tokkit.unicode_regex.tree import NotRegular
 
@@ -52,5 +52,5 @@ def choose(pattern: str | None, *, keep_unmatched: bool) -> Choice:
             return Choice("compiled", compile_pattern(pattern, keep_unmatched=keep_unmatched))
         except NotRegular as error:
             reason = str(error)
-    regex_split.compile_regex(pattern)
+    matching.compiled(pattern)
     return Choice("regex", None, reason)

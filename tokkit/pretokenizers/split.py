@@ -11,14 +11,13 @@ from tokkit._core import split
 from tokkit._core.align import AlignedText
 from tokkit._core.encode import Stages
 from tokkit.errors import OptionError
-from tokkit.pretokenizers import regex_split
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named
 from tokkit.pretokenizers.choice import Choice, choose
 from tokkit.unicode_regex.atoms import CutRule
 from tokkit.unicode_regex.boundaries import split_rule
 from tokkit.unicode_regex.cost_limits import PatternTime
-from tokkit.unicode_regex.matching import check_version
+from tokkit.unicode_regex.matching import check_version, matches
 
 
 class Pattern(NamedTuple):
@@ -90,9 +89,7 @@ class Split(Pretokenizer):
         else:
             behavior = BEHAVIORS.index(self.behavior)
             with PatternTime(len(text.original)):
-                split.split_by_matches(
-                    text, lambda piece: regex_split.matches(self.expression, piece), behavior, self.invert
-                )
+                split.split_by_matches(text, lambda piece: matches(self.expression, piece), behavior, self.invert)
 
     def __reduce__(self) -> tuple[type[Split], tuple[object, ...]]:
         return Split, (self.pattern, self.behavior, self.invert)

@@ -3,7 +3,8 @@
 States are ordered lists of threads. A thread is (mask, node): if the next character's class is in `mask`, the thread
 continues at `node`; if `node` is MATCHED, the pattern has matched there. The order is the order in which a backtracking
 engine would try, so a thread after a match on the same class can never win and is removed. A look-ahead of one
-character only narrows masks, and the end of the text is a class like any other.
+character only narrows masks, and the end of the text is a class like any other. For look-behinds, classes of the
+character before are in one context if no look-behind tells them apart; each context has its own states.
 
 Possessive quantifiers and atomic groups restrict backtracking. They are compiled if one character decides: `[ab]++`
 continues while there are a's and b's, and ends only if there are none.
@@ -19,16 +20,39 @@ from numpy.typing import NDArray
 
 from tokkit.unicode_regex import syntax
 from tokkit.unicode_regex.code_points import LIMIT, CodePoints
-from tokkit.unicode_regex.tree import Alt, Atomic, Chars, Concat, Look, Node, NotRegular, Repeat, nullable
+from tokkit.unicode_regex.tree import (
+    Alt,
+    Atomic,
+    BackReference,
+    Chars,
+    Concat,
+    Keep,
+    Look,
+    LookAround,
+    LookBehind,
+    Node,
+    NotRegular,
+    Repeat,
+    behinds_of,
+    nullable,
+    sets_of,
+)
 
 MATCH, MATCHED = 0, -1
 MAX_NODES = 20_000
 MAX_STATES = 4_000
 MAX_STEPS = 2_000_000
 """Limits of the construction, about a second of work. The `regex` package runs patterns beyond them."""
+MAX_REPEATS = 1000
 MAX_CLASSES = 254
+MAX_CONTEXTS = 16
 MAX_STRINGS = 64
 
+_REASONS = {
+    LookAround: "a look-ahead or look-behind of more than one character",
+    BackReference: "a back-reference",
+    Keep: "\\K",
+}
 Thread = tuple[int, int]
 
 
@@ -41,12 +65,25 @@ class Classes(NamedTuple):
     masks: dict[CodePoints, int]  # set → bit mask of its classes
 
 
+class Contexts(NamedTuple):
+    """What look-behinds tell apart: 0 is the start of the text, which some classes may share."""
+
+    of_class: NDArray[np.uint8]  # the context after a character of each class
+    n: int
+    masks: dict[LookBehind, int]  # look-behind → bit mask of the contexts in which it holds
+
+
 class Automaton(NamedTuple):
-    """The automaton as tables. Rows are states, the first is the start; columns are classes, the last is the end."""
+    """The automaton as tables. Rows are states; columns are classes, the last is the end.
+
+    The first `contexts.n` states have consumed nothing, each in its context.
+    """
 
     next: NDArray[np.int32]  # (states, classes): next state, -1 for none
     final: NDArray[np.bool_]  # (states, classes): a match ends before a character of this class
     classes: Classes
+    contexts: Contexts
+    state_contexts: NDArray[np.uint8]  # the context of each state
 
 
 def classes_of(sets: set[CodePoints]) -> Classes:
@@ -65,60 +102,89 @@ def classes_of(sets: set[CodePoints]) -> Classes:
     return Classes(bounds, np.array(runs, dtype=np.uint8), len(numbers), masks)
 
 
-def sets_of(node: Node) -> set[CodePoints]:
-    """Return all sets of characters in a tree."""
-    if isinstance(node, (Chars, Look)):
-        return {node.points}
-    if isinstance(node, (Repeat, Atomic)):
-        return sets_of(node.node)
-    return set().union(*map(sets_of, node.options if isinstance(node, Alt) else node.parts))
+def contexts_of(behinds: set[LookBehind], classes: Classes) -> Contexts:
+    """Return the coarsest partition of the start of the text and the classes that decides every look-behind."""
+    ordered = sorted(behinds, key=lambda behind: (behind.points.key, behind.start))
+    numbers = {tuple(behind.start for behind in ordered): 0}
+    columns = [
+        tuple(bool(classes.masks[behind.points] >> column & 1) for behind in ordered) for column in range(classes.n)
+    ]
+    of_class = [numbers.setdefault(column, len(numbers)) for column in columns]
+    if len(numbers) > MAX_CONTEXTS:
+        raise NotRegular(f"its look-behinds tell {len(numbers)} kinds of characters apart; the limit is {MAX_CONTEXTS}")
+    masks = {
+        behind: sum(1 << number for values, number in numbers.items() if values[k]) for k, behind in enumerate(ordered)
+    }
+    return Contexts(np.array(of_class, dtype=np.uint8), len(numbers), masks)
 
 
 @functools.lru_cache(maxsize=64)
 def of_pattern(pattern: str) -> Automaton:
     """Return the automaton of a pattern; NotRegular, with the reason, if only the `regex` package can run it."""
-    try:
-        return build(syntax.parse(pattern))
-    except RecursionError:
-        raise NotRegular("its parts are nested too deep") from None
+    return build(syntax.parse(pattern))
 
 
 def build(tree: Node) -> Automaton:
     """Return the automaton of a pattern; NotRegular if it can match the empty text or cannot be compiled exactly."""
-    classes = classes_of(sets_of(tree))
-    graph = _Graph(classes)
-    start = graph.closure(graph.add(tree, MATCH, True))
-    if any(node == MATCHED for _, node in start):
-        raise NotRegular("it can match the empty text")
-    # State 0 has consumed nothing. The same threads after at least one character are a different state.
-    states: dict[tuple[Thread, ...], int] = {}
-    queue = [start]
-    made: dict[tuple[int, ...], int] = {}
-    rows: list[list[int]] = []
-    finals: list[list[bool]] = []
-    steps = 0
-    for threads in queue:
-        row, final = [-1] * (classes.n + 1), [False] * (classes.n + 1)
-        for mask, nodes in _grouped(threads, graph.everything):
-            steps += 1 + len(nodes)
-            ends = bool(nodes) and nodes[-1] == MATCHED
-            nodes = nodes[:-1] if ends else nodes
-            state = -1
-            if nodes:
-                state = made.get(nodes, -1)
-                if state < 0:
-                    following = graph.merged(nodes)
-                    if following and following not in states:
-                        states[following] = len(queue)
-                        queue.append(following)
-                    state = made[nodes] = states.get(following, -1)
-            for column in _bits(mask):
-                row[column], final[column] = state, ends
-        rows.append(row)
-        finals.append(final)
-        if len(queue) > MAX_STATES or steps + graph.steps > MAX_STEPS:
-            raise NotRegular(f"its automaton is too large: over {len(rows)} states")
-    return Automaton(np.array(rows, dtype=np.int32), np.array(finals, dtype=np.bool_), classes)
+    try:
+        return _Builder(tree).automaton()
+    except RecursionError:
+        raise NotRegular("its parts are nested too deep") from None
+
+
+class _Builder:
+    def __init__(self, tree: Node) -> None:
+        self.classes = classes_of(sets_of(tree))
+        self.contexts = contexts_of(behinds_of(tree), self.classes)
+        self.graph = _Graph(self.classes, self.contexts)
+        first = self.graph.add(tree, MATCH, True)
+        # These states have consumed nothing. The same threads after at least one character are different states.
+        self.queue = [(context, self.graph.closure(first, context)) for context in range(self.contexts.n)]
+        if any(node == MATCHED for _, threads in self.queue for _, node in threads):
+            raise NotRegular("it can match the empty text")
+        self.states: dict[tuple[int, tuple[Thread, ...]], int] = {}
+        self.made: dict[tuple[int, tuple[int, ...]], int] = {}
+        columns = self.contexts.of_class.tolist()
+        self.masks = [sum(1 << k for k, found in enumerate(columns) if found == c) for c in range(self.contexts.n)]
+
+    def automaton(self) -> Automaton:
+        rows: list[list[int]] = []
+        finals: list[list[bool]] = []
+        steps = 0
+        for _, threads in self.queue:
+            row, final = [-1] * (self.classes.n + 1), [False] * (self.classes.n + 1)
+            for mask, nodes in _grouped(threads, self.graph.everything):
+                steps += 1 + len(nodes)
+                ends = bool(nodes) and nodes[-1] == MATCHED
+                nodes = nodes[:-1] if ends else nodes
+                for context, own in enumerate(self.masks):
+                    state = self.state(context, nodes) if nodes and mask & own else -1
+                    for column in _bits(mask & own):
+                        row[column], final[column] = state, ends
+                if mask & self.graph.end:
+                    final[-1] = ends
+            rows.append(row)
+            finals.append(final)
+            if len(self.queue) > MAX_STATES or steps + self.graph.steps > MAX_STEPS:
+                raise NotRegular(f"its automaton is too large: over {len(rows)} states")
+        return Automaton(
+            np.array(rows, dtype=np.int32),
+            np.array(finals, dtype=np.bool_),
+            self.classes,
+            self.contexts,
+            np.array([context for context, _ in self.queue], dtype=np.uint8),
+        )
+
+    def state(self, context: int, nodes: tuple[int, ...]) -> int:
+        """Return the state of threads that continue at nodes after a character of a context, -1 for none."""
+        state = self.made.get((context, nodes))
+        if state is None:
+            following = self.graph.merged(nodes, context)
+            if following and (context, following) not in self.states:
+                self.states[context, following] = len(self.queue)
+                self.queue.append((context, following))
+            state = self.made[context, nodes] = self.states.get((context, following), -1)
+        return state
 
 
 def _grouped(threads: tuple[Thread, ...], everything: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -142,13 +208,13 @@ def _bits(mask: int) -> list[int]:
 class _Graph:
     """The nodes of all threads: what each consumes, and where it continues. Node 0 is MATCH."""
 
-    def __init__(self, classes: Classes) -> None:
-        self.classes = classes
+    def __init__(self, classes: Classes, contexts: Contexts) -> None:
+        self.classes, self.contexts = classes, contexts
         self.end = 1 << classes.n
         self.everything = (self.end << 1) - 1
-        # A node is ("chars" | "look", mask, next) or ("split", options in order).
+        # A node is ("chars" | "look" | "behind", mask, next) or ("split", options in order).
         self.nodes: list[tuple[str, int, tuple[int, ...]]] = [("match", 0, ())]
-        self.closures: dict[int, tuple[Thread, ...]] = {}
+        self.closures: dict[tuple[int, int], tuple[Thread, ...]] = {}
         self.steps = 0
 
     def node(self, kind: str, mask: int, following: tuple[int, ...]) -> int:
@@ -167,6 +233,8 @@ class _Graph:
             return self.node("chars", self.mask(node), (following,))
         if isinstance(node, Look):
             return self.node("look", self.mask(node), (following,))
+        if isinstance(node, LookBehind):
+            return self.node("behind", self.contexts.masks[node], (following,))
         if isinstance(node, Alt):
             return self.node("split", 0, tuple(self.add(option, following, last) for option in node.options))
         if isinstance(node, Concat):
@@ -175,6 +243,10 @@ class _Graph:
             return following
         if isinstance(node, Atomic):
             return self.atomic(node.node, following, last)
+        if not isinstance(node, Repeat):
+            raise NotRegular(_REASONS.get(type(node), "a group with a back-reference"))
+        if max(node.minimum, node.maximum or 0) > MAX_REPEATS:
+            raise NotRegular(f"more than {MAX_REPEATS} repeats")
         if node.kind != "possessive":
             return self.repeat(node, following, last, node.kind == "greedy")
         return self.atomic(Repeat(node.node, node.minimum, node.maximum, "greedy"), following, last)
@@ -235,18 +307,17 @@ class _Graph:
             return self.first(node.node)
         return self.everything
 
-    def closure(self, node: int) -> tuple[Thread, ...]:
-        """Return the threads with which a node begins, in order."""
-        found = self.closures.get(node)
+    def closure(self, node: int, context: int) -> tuple[Thread, ...]:
+        """Return the threads with which a node begins in a context, in order."""
+        found = self.closures.get((node, context))
         if found is None:
             threads: list[Thread] = []
-            seen: dict[int, int] = {}
-            self.visit(node, self.everything, seen, threads)
-            self.closures[node] = found = self.cut(threads)
+            self.visit(node, context, threads)
+            self.closures[node, context] = found = self.cut(threads)
         return found
 
-    def visit(self, start: int, mask: int, seen: dict[int, int], threads: list[Thread]) -> None:
-        stack = [(start, mask)]
+    def visit(self, start: int, context: int, threads: list[Thread]) -> None:
+        stack, seen = [(start, self.everything)], dict[int, int]()
         while stack:
             node, mask = stack.pop()
             mask &= ~seen.get(node, 0)  # the earlier thread has priority
@@ -261,6 +332,9 @@ class _Graph:
                 threads.append((mask & own, following[0]))
             elif kind == "look":
                 stack.append((following[0], mask & own))
+            elif kind == "behind":
+                if own >> context & 1:
+                    stack.append((following[0], mask))
             else:
                 stack.extend((option, mask) for option in reversed(following))
 
@@ -278,16 +352,16 @@ class _Graph:
                     matched |= mask
         return tuple(kept)
 
-    def merged(self, nodes: tuple[int, ...]) -> tuple[Thread, ...]:
-        """Return the threads of several nodes, in the order of the nodes."""
-        threads = [thread for node in nodes for thread in self.closure(node)]
+    def merged(self, nodes: tuple[int, ...], context: int) -> tuple[Thread, ...]:
+        """Return the threads of several nodes in a context, in the order of the nodes."""
+        threads = [thread for node in nodes for thread in self.closure(node, context)]
         self.steps += len(threads)
         return self.cut(threads)
 
 
 def _single(node: Node) -> bool:
     """Return whether a node has at most one match from any position, so that making it atomic changes nothing."""
-    if isinstance(node, (Chars, Look)):
+    if isinstance(node, (Chars, Look, LookBehind)):
         return True
     if isinstance(node, Concat):
         return all(map(_single, node.parts))
@@ -295,6 +369,8 @@ def _single(node: Node) -> bool:
         return node.minimum == node.maximum and _single(node.node)
     if isinstance(node, Atomic):
         return _single(node.node)
+    if not isinstance(node, Alt):
+        return False
     texts = [_strings(option) for option in node.options]
     flat = [text for found in texts if found for text in found]
     return all(texts) and not any(_overlap(a, b) for k, a in enumerate(flat) for b in flat[:k])

@@ -2,8 +2,8 @@
 
 A cut between a and b is safe if, whatever comes before a, no match attempt continues from a to b, and a match that ends
 after a also ends there at the end of the text, and the reverse. Then every attempt that starts before the cut ends
-there at the latest without seeing what follows, so the left part alone has the same matches as in the whole text. An
-attempt that starts at the cut sees nothing before it, because patterns with look-behind have no automaton.
+there at the latest without seeing what follows, so the left part alone has the same matches as in the whole text. And
+an attempt that starts at the cut must go on alike after a and at the start of a text.
 """
 
 from __future__ import annotations
@@ -84,10 +84,12 @@ def _splittable(automaton: Automaton) -> NDArray[np.bool_]:
     n = automaton.classes.n
     stops = (following < 0) & (final == final[:, -1:])  # (states, classes): same as at the end of the text
     splittable = np.ones((n, n), dtype=np.bool_)
+    contexts = automaton.contexts
     for column in range(n):
         reached = np.unique(following[:, column])
         reached = reached[reached >= 0]
-        splittable[column] = stops[reached, :n].all(axis=0)
+        begins = following[contexts.of_class[column], :n] == following[0, :n]
+        splittable[column] = stops[reached, :n].all(axis=0) & begins
     return splittable
 
 
@@ -96,7 +98,7 @@ def _matched(automaton: Automaton) -> tuple[NDArray[np.bool_], NDArray[np.bool_]
     n = automaton.classes.n
     may: NDArray[np.bool_] = np.asarray((automaton.next[:, :n] >= 0).any(axis=0))
     # If every attempt succeeds from its first character on, whatever follows, no text remains between matches.
-    begins = automaton.next[0, :n]
+    begins = automaton.next[: automaton.contexts.n, :n]
     covers = bool((sure_states(automaton)[begins] & (begins >= 0)).all())
     return may, np.full(n, covers, dtype=np.bool_)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.text import category_runs
-from tokkit.unicode_regex.matching import CHANGED, UNASSIGNED
+from tokkit.unicode_regex.versions import CHANGED, UNASSIGNED, newer
 
 LIMIT = 0x110000
 CATEGORIES = (
@@ -125,16 +125,23 @@ def _runs() -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     return np.append(starts.astype(np.int64), LIMIT), np.append(numbers, np.uint8(255))  # the last run has no category
 
 
-def category(name: str) -> CodePoints | None:
-    """Return a general category by its short name ("L", "lu"), None for an unknown name.
+def is_category(name: str) -> bool:
+    """Return whether this is the short name of a general category.
 
-    >>> ord("a") in category("L"), category("Han")
-    (True, None)
+    >>> is_category("L"), is_category("lu"), is_category("Han")
+    (True, True, False)
+    """
+    return any(name.capitalize() in (known, known[0]) for known in CATEGORIES)
+
+
+def category(name: str) -> CodePoints:
+    """Return a general category by its short name ("L", "lu").
+
+    >>> ord("a") in category("L")
+    True
     """
     name = name.capitalize()
     numbers = {n for n, known in enumerate(CATEGORIES) if name in (known, known[0])}
-    if not numbers:
-        return None
     if name in ("C", "Cc"):
         numbers |= {WHITE_CONTROL, LINE_END}
     return of_numbers(frozenset(numbers))
@@ -180,8 +187,10 @@ def _everything() -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def ask(text: str, flags: str = "") -> CodePoints:
+def ask(text: str, flags: str = "", *, versioned: bool = True) -> CodePoints:
     r"""Return the set that a one-character pattern matches in `regex`; ValueError if it refuses the pattern.
+
+    `versioned`: characters newer than Unicode 16.0 are taken for unassigned ones; blocks have them in any case.
 
     >>> 0x4E00 in ask(r"\p{Han}"), 0x61 in ask(r"\p{Han}")
     (True, False)
@@ -194,8 +203,17 @@ def ask(text: str, flags: str = "") -> CodePoints:
         raise ValueError(str(error)) from None
     runs = [match.span() for match in pattern.finditer(_everything())]
     found = CodePoints(np.array(runs, dtype=np.int64).reshape(-1))
+    if not versioned:
+        return found - category("Cs")
     for changed, alike in CHANGED.items():
         one = CodePoints.ranges([(changed, changed)])
         found = found | one if alike in found else found - one
-    unassigned = of_numbers(frozenset([CATEGORIES.index("Cn"), CATEGORIES.index("Cs")]))
-    return found | unassigned if UNASSIGNED in found else found - unassigned
+    later = _later()
+    return found | later if UNASSIGNED in found else found - later
+
+
+@functools.cache
+def _later() -> CodePoints:
+    """Return the characters that `regex` has and Unicode 16.0 has not, and the surrogates, which no text has."""
+    later = (CodePoints.ranges([(code, code)]) for code in newer().tolist() if code not in CHANGED)
+    return CodePoints.union([*later, category("Cs")])

@@ -7,16 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tokkit._core.text import category_runs
 from tokkit.definition import is_text
 from tokkit.errors import OptionError, PatternError
 from tokkit.unicode_regex import cost_limits
+from tokkit.unicode_regex.versions import NAMED, as_of_version, pinned
 
 if TYPE_CHECKING:
     import regex
-    from numpy.typing import NDArray
 
 # One character or class, optionally repeated: the time is linear, and the time limit would make it ten times slower.
 _LINEAR = re.compile(
@@ -25,58 +22,63 @@ _LINEAR = re.compile(
 )
 
 
-UNASSIGNED = 0x3FFFF
-"""A code point that no Unicode version assigns: `regex`, which has a newer version, gets it instead of newer ones."""
-CHANGED = {0x295: 0x296}
-"""Code points whose category in `regex` differs from Unicode 16.0 → a code point with the old category."""
-_CN = 29
-"""The number of unassigned code points in the core's table of categories."""
-_NAMED = re.compile(r"\\[pPdDwWbB]|\[:")
-_PARTS = re.compile(
-    r"\\[pP]\{[^}]*\}|\\x(?P<x>[0-9A-Fa-f]{2})|\\u(?P<u>[0-9A-Fa-f]{4})|\\U(?P<U>[0-9A-Fa-f]{8})|\\.|(?P<one>.)",
-    re.DOTALL,
-)
+# An escape, the name of a POSIX class, the start of a class (a bracket right after it is a member), or any character.
+_END_PARTS = re.compile(r"\\.|\[:\^?\w+:\]|\[\^?\]?|.|\\", re.DOTALL)
 
 
-@functools.cache
-def _newer() -> NDArray[np.int64]:
-    """Return the code points that differ between `regex` and Unicode 16.0, in order."""
-    import regex
+def end_only(pattern: str) -> str:
+    r"""Return the pattern with `\Z` for each `$`: only the end of the text, as in tiktoken, not before a last newline.
 
-    starts, numbers = category_runs()
-    bounds = [*starts.tolist(), 0x110000]
-    known = regex.compile(r"\P{Cn}", cache_pattern=False)
-    found = [*CHANGED]
-    for at in np.flatnonzero(numbers == _CN).tolist():
-        run = np.arange(bounds[at], bounds[at + 1], dtype="<u4").tobytes().decode("utf-32-le")
-        found += [bounds[at] + match.start() for match in known.finditer(run)]
-    return np.unique(found)
+    With (?m), `$` is the end of a line, and is not replaced.
 
-
-@functools.cache
-def _blocks() -> NDArray[np.bool_]:
-    """Return for each block of 64 code points whether it has newer ones."""
-    blocks = np.zeros(0x110000 >> 6, dtype=np.bool_)
-    blocks[_newer() >> 6] = True
-    return blocks
+    >>> end_only(r"\s+$|[$]|\$")
+    '\\s+\\Z|[$]|\\$'
+    """
+    if re.search(r"\(\?[A-Za-z0-9]*m", pattern):
+        return pattern
+    nested = re.search(r"\(\?[A-Za-z0-9]*V1", pattern)
+    parts, depth = [], 0
+    for part in _END_PARTS.findall(pattern):
+        if part[0] == "[" and (not depth or nested) and part[1:2] != ":":
+            depth += 1
+        elif part in ("]", "[]", "[^]") and depth:
+            depth -= 1
+        parts.append(r"\Z" if part == "$" and not depth else part)
+    return "".join(parts)
 
 
 @functools.lru_cache(maxsize=256)
-def _pinned(pattern: str) -> bool:
-    """Return whether a pattern names sets of characters, and contains no character of a newer Unicode itself."""
-    if not _NAMED.search(pattern):
-        return False
-    return (pattern.isascii() and "\\u" not in pattern and "\\U" not in pattern) or not _has_newer(pattern)
+def runnable(pattern: str) -> str:
+    r"""Return a pattern as the `regex` package runs it; PatternError if it has none of the same meaning.
+
+    >>> runnable(r"(?oniguruma)(\h)\1"), runnable(r"a$")
+    ('([0-9A-Fa-f])(?:\\1)', 'a\\Z')
+    """
+    from tokkit.unicode_regex import dialects, syntax, tree, writing
+
+    if dialects.of(pattern)[0] is dialects.REGEX:
+        return end_only(pattern)
+    try:
+        found = syntax.parse(pattern)
+        if tree.loops_on_nothing(found, tree.groups_of(found)):
+            raise tree.NotRegular("a repeat of what can match the empty text")
+        text = writing.written(found, dialects.REGEX)
+        named = not NAMED.search(text) or pinned(text)
+        return text if named else writing.written(found, dialects.REGEX, names=False)
+    except tree.NotRegular as error:
+        raise PatternError(f"the pattern {cost_limits.quoted(pattern)} is not supported: {error}") from None
 
 
-def _has_newer(pattern: str) -> bool:
-    newer, points = _newer(), []
-    for match in _PARTS.finditer(pattern):
-        code = match["x"] or match["u"] or match["U"]
-        points.append(int(code, 16) if code else ord(match["one"]) if match["one"] else -1)
-    ranges = [(point, point) for point in points]
-    ranges += [(a, c) for a, b, c in zip(points, points[1:], points[2:], strict=False) if b == ord("-") and a >= 0]
-    return any(np.searchsorted(newer, first) < np.searchsorted(newer, last, side="right") for first, last in ranges)
+@functools.lru_cache(maxsize=256)
+def _may_be_empty(pattern: str) -> bool:
+    from tokkit.unicode_regex import syntax, tree
+
+    if _LINEAR.fullmatch(pattern):
+        return pattern[-1] in "*?}"
+    try:
+        return tree.nullable(syntax.parse(pattern))
+    except tree.NotRegular:
+        return True
 
 
 def check_version(pattern: str) -> None:
@@ -84,29 +86,12 @@ def check_version(pattern: str) -> None:
 
     >>> check_version(r"\p{L}+")
     """
-    if _NAMED.search(pattern) and not _pinned(pattern):
+    text = runnable(pattern)
+    if NAMED.search(text) and not pinned(text):
         raise PatternError(
             f"the pattern {pattern!r} has named sets and characters that are newer than Unicode 16.0; such a mixture "
             "runs only in tokenizers"
         )
-
-
-def as_of_version(pattern: str, text: str) -> str:
-    """Return a text of the same length in which `regex` finds what the pattern matches by Unicode 16.0."""
-    if text.isascii() or not _pinned(pattern):
-        return text
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    newer = _newer()
-    # Few blocks of 64 have any, so the block is looked up first, and then the code point.
-    found = np.flatnonzero(_blocks()[points >> 6])
-    # searchsorted, because the newer ones are sorted; numpy's isin would take milliseconds per text.
-    at = np.minimum(np.searchsorted(newer, points[found]), len(newer) - 1)
-    found = found[newer[at] == points[found]]
-    if not len(found):
-        return text
-    changed = points.copy()
-    changed[found] = [CHANGED.get(point, UNASSIGNED) for point in points[found].tolist()]
-    return changed.tobytes().decode("utf-32-le", "surrogatepass")
 
 
 @functools.lru_cache(maxsize=64)
@@ -114,9 +99,10 @@ def compiled(pattern: str) -> regex.Pattern[str]:
     """Compile a pattern; PatternError if `regex` refuses it."""
     import regex
 
-    cost_limits.check_size(pattern)
+    text = runnable(pattern)
+    cost_limits.check_size(text)
     try:
-        return regex.compile(pattern)
+        return regex.compile(text)
     except (regex.error, ValueError) as error:  # ValueError: flags that exclude each other
         raise PatternError(f"the pattern {pattern!r} does not compile: {error}") from None
     except RecursionError:
@@ -138,24 +124,26 @@ def checked_pattern(given: object) -> dict[str, str]:
 
 
 def matches(pattern: str, text: str) -> list[tuple[int, int]]:
-    """Return (start, end) of each match of a regular expression; PatternError if finding them takes too long."""
+    """Return (start, end) of each match, in characters; PatternError if finding them takes too long.
+
+    Empty matches count, but not right after another match: the search continues at the next character, as in
+    tokenizers and tiktoken.
+
+    >>> matches("a*", "baac"), matches("|a", "ba")
+    ([(0, 0), (1, 3), (4, 4)], [(0, 0), (1, 1), (2, 2)])
+    """
     found_by = compiled(pattern)
-    text = as_of_version(pattern, text)
-    found: list[tuple[int, int]] = []
-    at, last = 0, -1
+    text = as_of_version(runnable(pattern), text)
     watched = not _LINEAR.fullmatch(pattern)
     with cost_limits.MatchTimer(pattern, len(text)) as running:
-        for match in found_by.finditer(text, timeout=running.remaining() if watched else None):
-            if match.start() == match.end():
-                break
-            found.append(match.span())
-            at = last = match.end()
-        else:
-            return found
-        # Oniguruma continues at the end of a match, where it skips an empty match; finditer has other rules.
+        if not _may_be_empty(pattern):
+            timeout = running.remaining() if watched else None
+            return [match.span() for match in found_by.finditer(text, timeout=timeout)]
+        found: list[tuple[int, int]] = []
+        at, last = 0, -1
         while at <= len(text):
             match = found_by.search(text, at, timeout=running.remaining() if watched else None)
-            if not match:
+            if match is None:
                 break
             start, end = match.span()
             if start == end == last:

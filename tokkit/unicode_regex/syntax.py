@@ -1,95 +1,88 @@
-r"""Parses the regular part of the `regex` package's syntax to a tree.
+r"""Parses patterns of all dialects to a tree.
 
-The parser is strict: anything that may have another meaning in `regex` is NotRegular, with the reason, and so are
-patterns that `regex` refuses (which then gives its own error). Two decisions: `$` is the end of the text, as in
-tiktoken, not also before a last newline; named sets are by Unicode 16.0 (code_points.py).
+The parser is strict: what may have another meaning in the pattern's dialect is UnknownSyntax, with the reason and the
+place, and so is what the dialect refuses. For the `regex` package's own dialect this only means that the package runs
+the pattern. Two decisions: `$` is the end of the text there, as in tiktoken, not also before a last newline; named
+sets are by Unicode 16.0 (code_points.py).
 """
 
 from __future__ import annotations
 
-import functools
 import re
 
-from tokkit.unicode_regex import code_points
-from tokkit.unicode_regex.code_points import ALL, NOTHING, CodePoints
-from tokkit.unicode_regex.tree import (
-    END,
-    Alt,
-    Atomic,
-    Chars,
-    Concat,
-    Look,
-    Node,
-    NotRegular,
-    Repeat,
-    look_ahead,
-)
+from tokkit.unicode_regex import dialects, tree
+from tokkit.unicode_regex.classes import ClassParser
+from tokkit.unicode_regex.code_points import ALL, CodePoints
+from tokkit.unicode_regex.dialects import Dialect
+from tokkit.unicode_regex.groups import numbered
+from tokkit.unicode_regex.literals import Letter, joined
+from tokkit.unicode_regex.tree import START, Chars, Keep, Look, LookAround, LookBehind, Node, NotRegular
 
-MAX_REPEATS = 1000
 MAX_DEPTH = 40
 
-_CHARACTER = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
-_REASONS = {
-    **dict.fromkeys("bBmM", "a word boundary looks back"),
-    **dict.fromkeys("AG", "a place in the text"),
-    **dict.fromkeys("123456789g", "a back-reference"),
-    **dict.fromkeys("KLXhN0", "rare"),
-}
-_REPEAT = re.compile(r"(?:[*+?]|\{(?P<minimum>\d*)(?P<comma>,(?P<maximum>\d*))?\})(?P<kind>[?+]?)")
-_HEX = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}")
-_PROPERTY = re.compile(r"[pP](?:\{(?P<not>\^?)(?P<name>[A-Za-z0-9_ &=:.-]+)\}|(?P<letter>[A-Z]))")
-_POSIX = re.compile(r"\[:\^?[a-z]+:\]")
-_GROUP = re.compile(r"\?(?:P?<[A-Za-z_][A-Za-z_0-9]*>|(?P<on>[is]*)(?:-(?P<off>[is]+))?:|(?P<kind>>|=|!))")
 _GLOBAL = re.compile(r"\(\?(?P<flags>(?:V0|V1|i|s|u)+)\)")
 # Characters that fold to several: with (?V1), (?i:ss) matches ß.
 _FOLDS = ("ff", "fi", "fl", "ss", "st")
-_OPERATORS = ("--", "&&", "~~", "||")
 _LINE_ENDS = CodePoints.ranges([(0x0B, 0x0C), (0x85, 0x85), (0x2028, 0x2029)])
+_SPACES = " \t\n\r"
+_NAMED_GROUP = re.compile(r"\(\?(?:<[A-Za-z_]|')")
+_REFERENCE = re.compile(r"\\(?:(?P<number>[1-9][0-9]*)|k(?:<(?P<name>\w+)>|'(?P<quoted>\w+)'))|\(\?P=(?P<python>\w+)\)")
 
 
-def parse(pattern: str, start: Node | None = None) -> Node:
-    r"""Return the tree of a pattern; NotRegular for syntax that is not supported here, even if it is regular.
+def parse(pattern: str, *, dialect: Dialect | None = None, start: Node = START) -> Node:
+    r"""Return the tree of a pattern in its dialect, or in `dialect`; UnknownSyntax for what is not supported here.
 
-    `start` is the node for `^`; without it, `^` is NotRegular.
+    `start` is the node for the start of the text.
 
     >>> parse(r"a+")
     Repeat(node=Chars(points=...), minimum=1, maximum=None, kind='greedy')
     """
-    parser = _Parser(pattern, start)
-    tree = parser.alternation(0)
-    if parser.at < len(pattern):
-        raise NotRegular("an unbalanced parenthesis")
-    return tree
+    own, text = dialects.of(pattern) if dialect is None else (dialect, pattern)
+    try:
+        try:
+            return _Parser(text, own, start).whole()
+        except _HasReferences:
+            parser = _Parser(text, own, start)
+            parser.groups = {}
+            return numbered(parser.whole())
+    except RecursionError:
+        raise NotRegular("its parts are nested too deep") from None
 
 
-class _Parser:
-    def __init__(self, pattern: str, start: Node | None) -> None:
-        self.text, self.start = pattern, start
-        self.at = 0
-        self.ignore_case = self.dot_all = self.v1 = False
+class _HasReferences(Exception):
+    """Raised where a pattern refers to a group, so that groups matter."""
+
+
+class _Parser(ClassParser):
+    def __init__(self, pattern: str, dialect: Dialect, start: Node) -> None:
+        super().__init__(pattern, dialect)
+        self.start = start
+        self.dot_all = self.verbose = self.multi_line = self.lazy_first = False
+        self.groups: dict[str, int] | None = None  # closed groups by name and number, if they matter
+        self.opened = 0
         if any(0xD800 <= ord(c) < 0xE000 for c in pattern):
             raise NotRegular("a lone surrogate")
+        if dialect is dialects.REGEX:
+            self.leading_flags(pattern)
+
+    def leading_flags(self, pattern: str) -> None:
         while match := _GLOBAL.match(pattern, self.at):
-            self.v1 |= "V1" in match["flags"]
+            if "V1" in match["flags"]:
+                self.dialect = dialects.REGEX_V1
             self.ignore_case |= "i" in match["flags"]
             self.dot_all |= "s" in match["flags"]
             self.at = match.end()
-        if self.v1 and "V0" in pattern[: self.at]:
+        if self.dialect is dialects.REGEX_V1 and "V0" in pattern[: self.at]:
             raise NotRegular("(?V0) and (?V1) together")
         folds = not pattern.isascii() or any(fold in pattern.lower() for fold in _FOLDS)
-        if self.v1 and folds and re.search(r"\(\?[a-zV01]*i", pattern):
+        if self.dialect is dialects.REGEX_V1 and folds and re.search(r"\(\?[a-zV01]*i", pattern):
             raise NotRegular("(?V1) folds one character to several")
 
-    def ahead(self, text: str) -> bool:
-        return self.text.startswith(text, self.at)
-
-    def take(self, text: str) -> bool:
-        if found := self.text.startswith(text, self.at):
-            self.at += len(text)
-        return found
-
-    def refuse(self, reason: str) -> NotRegular:
-        return NotRegular(f"{reason}, at {self.at}: {self.text[self.at : self.at + 12]!r}")
+    def whole(self) -> Node:
+        node = self.alternation(0)
+        if self.at < len(self.text):
+            raise self.refuse("an unbalanced parenthesis")
+        return node
 
     def alternation(self, depth: int) -> Node:
         if depth > MAX_DEPTH:
@@ -97,237 +90,255 @@ class _Parser:
         options = [self.concatenation(depth)]
         while self.take("|"):
             options.append(self.concatenation(depth))
-        if len(options) == 1:
-            return options[0]
-        if all(isinstance(option, Chars) for option in options):  # equivalent to a class
-            return Chars(functools.reduce(CodePoints.__or__, (o.points for o in options if isinstance(o, Chars))))
-        return Alt(tuple(options))
+        return tree.alt(options)
 
     def concatenation(self, depth: int) -> Node:
-        parts: list[Node] = []
-        while self.at < len(self.text) and self.text[self.at] not in "|)":
-            if self.take("(?#"):
+        parts: list[Node | Letter] = []
+        while self.skip() and self.text[self.at] not in "|)":
+            if self.flags_here(depth, parts):
+                continue
+            parts.append(self.repeated(self.atom(depth)))
+        return joined(parts, full=self.dialect.full_folds)
+
+    def skip(self) -> bool:
+        """Skip comments, and white space in verbose patterns; return whether anything is left."""
+        while self.at < len(self.text):
+            if self.ahead("(?#") and self.dialect is not dialects.ECMA:
                 end = self.text.find(")", self.at)
                 if end < 0 or "\\" in self.text[self.at : end]:
                     raise self.refuse("a comment")
                 self.at = end + 1
-                continue
-            parts.append(self.repeated(self.atom(depth)))
-        return parts[0] if len(parts) == 1 else Concat(tuple(parts))
+            elif self.verbose and self.text[self.at] in _SPACES:
+                self.at += 1
+            elif self.verbose and self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end + 1
+            elif self.verbose and self.text[self.at].isspace():
+                raise self.refuse("white space of this kind in (?x)")
+            else:
+                return True
+        return False
 
-    def repeated(self, node: Node) -> Node:
-        match = _REPEAT.match(self.text, self.at)
-        if match is None:
-            if self.ahead("{"):
-                raise self.refuse("a brace that repeats nothing")
-            return node
-        sign = self.text[self.at]
-        if isinstance(node, Look):
-            raise self.refuse("a repeated look-ahead")
-        minimum, maximum = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign, (0, None))
-        if sign == "{":
-            if not match["minimum"] and not match["maximum"]:
-                raise self.refuse("a brace that repeats nothing")
-            minimum = int(match["minimum"] or 0)
-            maximum = minimum if not match["comma"] else int(match["maximum"]) if match["maximum"] else None
-            if max(minimum, maximum or 0) > MAX_REPEATS:
-                raise self.refuse(f"more than {MAX_REPEATS} repeats")
-            if maximum is not None and maximum < minimum:
-                raise self.refuse("a repeat whose maximum is below its minimum")
+    def flags_here(self, depth: int, parts: list[Node | Letter]) -> bool:
+        """Parse `(?flags)`, which holds up to the end of the group."""
+        match = self.dialect.group.match(self.text, self.at + 1) if self.ahead("(?") else None
+        if match is None or self.dialect.flags_reach == "none" or match["rest"] != ")":
+            return False
         self.at = match.end()
-        if _REPEAT.match(self.text, self.at):
-            raise self.refuse("a repeated repeat")
-        return Repeat(node, minimum, maximum, {"": "greedy", "?": "lazy", "+": "possessive"}[match["kind"]])
+        before = self.state()
+        self.set_flags(match)
+        if self.dialect.flags_reach == "alternatives":
+            parts.append(self.alternation(depth + 1))
+            self.restore(before)
+        return True
 
-    def atom(self, depth: int) -> Node:
+    def state(self) -> tuple[bool, ...]:
+        return self.ignore_case, self.dot_all, self.verbose, self.multi_line, self.lazy_first
+
+    def restore(self, state: tuple[bool, ...]) -> None:
+        self.ignore_case, self.dot_all, self.verbose, self.multi_line, self.lazy_first = state
+
+    def set_flags(self, match: re.Match[str]) -> None:
+        groups = match.groupdict()
+        on, off = groups.get("on") or "", groups.get("off") or ""
+        flags = ("i", self.dialect.dot_all, "x", "m" if self.dialect.dot_all != "m" else "", "U")
+        before = self.state()
+        self.restore(
+            tuple(
+                (old or (flag != "" and flag in on)) and not (flag and flag in off)
+                for old, flag in zip(before, flags, strict=True)
+            )
+        )
+
+    # Repeats
+
+    def repeated(self, node: Node | Letter) -> Node | Letter:
+        counted = self.counted()
+        while counted is not None:
+            if isinstance(node, (Look, LookBehind, LookAround, Keep)) or node in self.marks:
+                raise self.refuse("a repeat of what looks around")
+            made = tree.repeat(node.node if isinstance(node, Letter) else node, *counted)
+            following = self.counted()
+            if following is not None and not (
+                self.dialect.repeated_repeats
+                and counted[2] == following[2] == "greedy"
+                and (not tree.nullable(made) or (following[:2] in ((0, None), (1, None), (0, 1)) and counted[0] == 0))
+            ):
+                raise self.refuse("a repeated repeat")
+            node, counted = made, following
+        return node
+
+    def counted(self) -> tuple[int, int | None, str] | None:
+        """Parse the sign of a repeat: its minimum, maximum and kind."""
+        if not self.skip() or self.text[self.at] not in "*+?{":
+            return None
+        sign, lazy = self.text[self.at], self.dialect.lazy
+        minimum, maximum = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign, (0, None))
+        kind = "greedy"
+        if sign == "{":
+            match = self.dialect.brace.match(self.text, self.at)
+            if match is None and self.dialect.literal_brace:
+                return None
+            if match is None or not (match["minimum"] or match["maximum"] or self.dialect.literal_brace):
+                raise self.refuse("a brace that repeats nothing")
+            minimum, maximum = self.bounds(match)
+            if maximum is not None and maximum < minimum:
+                if self.dialect is not dialects.ONIGURUMA:
+                    raise self.refuse("a repeat whose maximum is below its minimum")
+                minimum, maximum, kind, lazy = maximum, minimum, "possessive", False
+            if self.dialect is dialects.ONIGURUMA and minimum == maximum:
+                lazy = False  # {n}? may match nothing there
+                if match["comma"] and self.text.startswith("?", match.end()):
+                    raise self.refuse("{n,n}?")
+            self.at = match.end()
+        else:
+            self.at += 1
+        if lazy and self.take("?"):
+            kind = "lazy"
+        elif sign in self.dialect.possessive and self.take("+"):
+            kind = "possessive"
+        if self.lazy_first and kind != "possessive":
+            kind = "greedy" if kind == "lazy" else "lazy"
+        return minimum, maximum, kind
+
+    def bounds(self, match: re.Match[str]) -> tuple[int, int | None]:
+        given = match["minimum"] or "", match["maximum"] or ""
+        if max(map(len, given)) > 7 or max(int(one or 0) for one in given) > self.dialect.most_repeats:
+            raise self.refuse(f"more than {self.dialect.most_repeats} repeats")
+        minimum = int(match["minimum"] or 0)
+        return minimum, minimum if not match["comma"] else int(match["maximum"]) if match["maximum"] else None
+
+    # Atoms
+
+    def atom(self, depth: int) -> Node | Letter:
         character = self.text[self.at]
+        if (match := _REFERENCE.match(self.text, self.at)) and (node := self.reference(match)) is not None:
+            return node
         if character == "(":
             return self.group(depth)
         if character == "[":
-            return Chars(self.char_class())
+            return self.char_class()
         if character == "\\":
-            return self.escaped()
-        if character == "^" and self.start is not None:
-            self.at += 1
-            return self.start
-        if character in "*+?{^":
-            raise self.refuse("the start of the text" if character == "^" else "nothing to repeat")
+            return self.escaped(depth)
+        if character in "*+?" or (character in "{}]" and self.dialect is dialects.ECMA) or self.opening_brace():
+            raise self.refuse("nothing to repeat")
         self.at += 1
-        if character == "$":
-            return END
+        if character in "^$":
+            return self.anchor(character)
         if character == ".":
-            return Chars(ALL if self.dot_all else ~CodePoints.ranges([(10, 10)]))
-        return Chars(self.literal(ord(character)))
+            return Chars(ALL if self.dot_all else ~self.dialect.line_ends)
+        return self.letter(ord(character))
 
-    def literal(self, code: int) -> CodePoints:
-        points = CodePoints.ranges([(code, code)])
-        return self.folded(points, f"\\U{code:08x}") if self.ignore_case else points
+    def opening_brace(self) -> bool:
+        if not self.ahead("{"):
+            return False
+        return not self.dialect.literal_brace or self.dialect.brace.match(self.text, self.at) is not None
 
-    def folded(self, points: CodePoints, text: str) -> CodePoints:
-        """Return what a set matches if case is ignored; `text` is the set in regex's syntax."""
-        return code_points.folded_ascii(points) or self.ask(f"(?i:{text})")
-
-    def ask(self, text: str) -> CodePoints:
-        try:
-            return code_points.ask(text, "(?V1)" if self.v1 else "")
-        except ValueError as error:
-            raise self.refuse(f"the regex package reports: {error}") from None
+    def anchor(self, sign: str) -> Node:
+        own = self.dialect.anchors
+        made: Node | None = (own | dialects.LINES if self.multi_line else own).get(sign)
+        if made is None:
+            raise self.refuse("a place in the text")
+        made = self.start if made is START else made
+        self.marks.add(made)
+        return made
 
     def group(self, depth: int) -> Node:
         start = self.at
         self.at += 1
-        kind, on, off = "", "", ""
+        kind, name = "(", ""
+        before = self.state()
         if self.ahead("*"):
             raise self.refuse("a verb")
         if self.ahead("?"):
-            match = _GROUP.match(self.text, self.at)
+            match = self.dialect.group.match(self.text, self.at)
             if match is None:
                 self.at = start
-                reason = "a look-behind" if self.text.startswith(("(?<=", "(?<!"), start) else "a group of this kind"
-                raise self.refuse(reason)
-            kind, on, off = match["kind"] or "", match["on"] or "", match["off"] or ""
+                raise self.refuse("a group of this kind")
+            groups = match.groupdict()
+            name = groups.get("name") or groups.get("quoted") or ""
+            kind = match["kind"] or ("(" if name else ":")
             self.at = match.end()
-        before = self.ignore_case, self.dot_all
-        self.ignore_case = (self.ignore_case or "i" in on) and "i" not in off
-        self.dot_all = (self.dot_all or "s" in on) and "s" not in off
+            self.set_flags(match)
+        number = self.open_group(kind, name)
         node = self.alternation(depth + 1)
-        self.ignore_case, self.dot_all = before
+        self.restore(before)
         if not self.take(")"):
             raise self.refuse("an unbalanced parenthesis")
         if kind in ("=", "!"):
-            return look_ahead(node, kind == "!")
-        # A group with only an assertion cannot be repeated either; `repeated` would not see it if it were wrapped.
-        return Atomic(node) if kind == ">" else node
+            return tree.look_ahead(node, kind == "!")
+        if kind in ("<=", "<!"):
+            return tree.look_behind(node, kind == "<!")
+        if kind == ">":
+            return tree.atomic(node)
+        return self.close_group(node, number, name)
 
-    def escaped(self) -> Node:
-        start = self.at
-        if self.take("\\Z") or self.take("\\z"):
-            return END
-        if self.take("\\R"):
+    def escaped(self, depth: int) -> Node | Letter:
+        start, letter = self.at, self.text[self.at + 1 : self.at + 2]
+        if letter and letter in "AzZ":
+            self.at += 2
+            return self.anchor(letter)
+        if letter and letter in "bB" and self.dialect.word is not None:
+            self.at += 2
+            if self.ahead("{"):
+                raise self.refuse("a boundary of this kind")
+            boundary = (tree.boundary if letter == "b" else tree.no_boundary)(self.dialect.word())
+            self.marks.add(boundary)
+            return boundary
+        if letter == "K" and self.dialect in dialects.MARKED.values() and depth == 0:
+            self.at += 2
+            return Keep()
+        if letter == "R" and self.dialect is not dialects.ECMA:
+            self.at += 2
             line_feed, carriage_return = CodePoints.ranges([(10, 10)]), CodePoints.ranges([(13, 13)])
-            both = Concat((Chars(carriage_return), Chars(line_feed)))
-            alone = Concat((Chars(carriage_return), Look(~line_feed, True)))
-            return Alt((both, alone, Chars(_LINE_ENDS | line_feed)))
+            half = tree.concat((Chars(carriage_return), Look(~line_feed, True)))
+            return tree.alt((tree.text("\r\n"), half, Chars(_LINE_ENDS | line_feed)))
         named = self.named()
+        if named is not None and self.dialect.word is not None:
+            in_class, alone = self.dialect.letters["w"](), self.dialect.word()
+            named = alone if named == in_class else ~alone if named == ~in_class else named
         if named is not None:
-            if self.ignore_case and self.text[start + 1] in "pP":
+            if self.ignore_case and self.text[start + 1] in "pP" and self.dialect.fold is None:
                 named = self.ask(f"(?i:{self.text[start : self.at]})")
             return Chars(named)
-        return Chars(self.literal(self.escaped_character()))
+        return self.letter(self.escaped_character())
 
-    def named(self) -> CodePoints | None:
-        r"""Parse `\s`, `\p{...}` and similar; None if something else is here."""
-        letter = self.text[self.at + 1 : self.at + 2]
-        if letter and letter in "dDsSwW":
-            self.at += 2
-            return code_points.escape(letter)
-        if not letter or letter not in "pP":
-            return None
-        match = _PROPERTY.match(self.text, self.at + 1)
-        if match is None:
-            raise self.refuse("a property")
-        name = match["letter"] or match["name"]
-        points = code_points.category(name)
-        if points is None:
-            points = self.ask(rf"\p{{{name}}}")
-        self.at = match.end()
-        return ~points if bool(match["not"]) != (letter == "P") else points
-
-    def escaped_character(self) -> int:
-        match = _HEX.match(self.text, self.at + 1)
-        letter = self.text[self.at + 1 : self.at + 2]
-        if match:
-            code = int(match.group()[1:], 16)
-            if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-                raise self.refuse("no character")
-            self.at = match.end()
-            return code
-        if letter not in _CHARACTER and (not letter or letter.isalnum() or not letter.isascii()):
-            raise self.refuse(_REASONS.get(letter, "an escape of this kind"))
-        self.at += 2
-        return _CHARACTER.get(letter, ord(letter))
-
-    # Classes. `plain` becomes False if a class contains a name: then only `regex` knows how it ignores case.
-
-    def char_class(self) -> CodePoints:
-        start = self.at
-        points, negative, plain = self.members()
+    def letter(self, code: int) -> Node | Letter:
+        points = CodePoints.ranges([(code, code)])
         if not self.ignore_case:
-            return ~points if negative else points
-        whole = self.text[start : self.at]
-        if not plain or (folded := code_points.folded_ascii(points)) is None:
-            return self.ask(f"(?i:{whole})")
-        return ~folded if negative else folded
+            return Chars(points)
+        return Letter(code, self.folded(points, f"\\U{code:08x}"), self.dialect.full_folds)
 
-    def members(self) -> tuple[CodePoints, bool, bool]:
-        r"""Parse a class; return its members, whether `^` negates it, and whether it contains no names."""
-        self.at += 1
-        negative = self.take("^")
-        if self.v1:
-            points = self.operation(0)
-            self.at += 1
-            return points, negative, False
-        members: list[CodePoints] = []
-        plain = True
-        while not members or not self.ahead("]"):
-            found, named = self.member()
-            members.append(found)
-            plain = plain and not named
-        self.at += 1
-        return CodePoints.union(members), negative, plain
+    # Groups that a pattern refers to
 
-    def operation(self, level: int) -> CodePoints:
-        """Parse operands of `||`, `~~`, `&&` and `--`, in order of precedence; adjacent members bind tightest."""
-        if level == 4:
-            points, found = NOTHING, False
-            while not (found and (self.ahead("]") or self.text.startswith(_OPERATORS, self.at))):
-                if self.ahead("]") or self.text.startswith(_OPERATORS, self.at):
-                    raise self.refuse("a set without members")
-                points, found = points | self.member()[0], True
-            return points
-        sign = ("||", "~~", "&&", "--")[level]
-        points = self.operation(level + 1)
-        while self.take(sign):
-            other = self.operation(level + 1)
-            points = (points | other, points ^ other, points & other, points - other)[level]
-        return points
+    def open_group(self, kind: str, name: str) -> int:
+        named_alone = self.dialect is dialects.ONIGURUMA and _NAMED_GROUP.search(self.text)
+        if kind != "(" or (named_alone and not name):
+            return 0
+        self.opened += 1
+        return self.opened
 
-    def member(self) -> tuple[CodePoints, bool]:
-        """Parse a character, a range or a name; return its set, and whether it is a name."""
-        if self.at >= len(self.text):
-            raise self.refuse("a class without end")
-        if self.text.startswith(_OPERATORS, self.at):
-            raise self.refuse("a set operation, which needs (?V1),")
-        if match := _POSIX.match(self.text, self.at):
-            points = self.ask(f"[{match.group()}]")
-            self.at = match.end()
-            return points, True
-        if self.ahead("[:"):
-            raise self.refuse("a bracket in a class")
-        if self.v1 and self.ahead("["):
-            points, negative, _ = self.members()
-            return ~points if negative else points, True
-        points_named = self.named() if self.ahead("\\") else None
-        if points_named is not None:
-            if self.ahead("-") and not self.text.startswith("-]", self.at):
-                raise self.refuse("a hyphen after a name")
-            return points_named, True
-        first = last = self.member_character()
-        if self.ahead("-") and not self.text.startswith("-]", self.at) and not self.ahead("--"):
-            self.at += 1
-            if self.ahead("[") or (self.ahead("\\") and self.text[self.at + 1 : self.at + 2] in "dDsSwWpP"):
-                raise self.refuse("a range to a name")
-            last = self.member_character()
-            if last < first:
-                raise self.refuse("a range that runs backwards")
-        return CodePoints.ranges([(first, last)]), False
+    def close_group(self, node: Node, number: int, name: str) -> Node:
+        if self.groups is None or not number:
+            return node
+        if name in self.groups and name:
+            raise self.refuse("a name of two groups in a pattern with back-references")
+        self.groups[name or str(number)] = self.groups[str(number)] = number
+        return tree.Group(number, node)
 
-    def member_character(self) -> int:
-        if self.at >= len(self.text):
-            raise self.refuse("a class without end")
-        if self.ahead("\\"):
-            if self.ahead("\\b"):
-                raise self.refuse("a backspace")
-            return self.escaped_character()
-        self.at += 1
-        return ord(self.text[self.at - 1])
+    def reference(self, match: re.Match[str]) -> Node | None:
+        if self.dialect not in dialects.MARKED.values() or (match["python"] and self.dialect is dialects.ONIGURUMA):
+            raise self.refuse("a back-reference")
+        number = match["number"]
+        if number and int(number) > max(9, self.opened) and self.dialect is dialects.ONIGURUMA:
+            return None  # an octal number
+        if self.groups is None:
+            raise _HasReferences
+        named_alone = self.dialect is dialects.ONIGURUMA and _NAMED_GROUP.search(self.text)
+        name = number or match["name"] or match["quoted"] or match["python"]
+        if name not in self.groups or (named_alone and number):
+            raise self.refuse("a back-reference to a group that does not end before it")
+        if self.ignore_case:
+            raise self.refuse("a back-reference that ignores case")
+        self.at = match.end()
+        return tree.BackReference(self.groups[name])

@@ -1,8 +1,8 @@
 """Packs an automaton into the tables that the core runs: see csrc/split/dfa.h.
 
 The loop takes each character once: where a match is over, the row of the next one is entered at once, and where none
-can begin, the row `gap`. A state is sure if a match ends now or later whatever the text: then nothing need be written
-down on the way, and the end that the automaton comes to is the end of the match.
+can begin, the row of a gap. A state is sure if a match ends now or later whatever the text: then nothing need be
+written down on the way, and the end that the automaton comes to is the end of the match.
 """
 
 from __future__ import annotations
@@ -16,38 +16,40 @@ from tokkit.unicode_regex.code_points import LIMIT
 
 END, DROP, MARK, BACK, TRY = 1, 2, 4, 8, 16
 """What a row does on a class besides going on, by the numbers of csrc/split/dfa.h."""
-START, GAP = 0, 1
 
 
 def tables(automaton: Automaton, *, keep_unmatched: bool) -> SplitPattern:
     """Return what the core runs."""
-    # States are renumbered: the start, the gap, those that are sure, and then the others.
+    # States are renumbered: the starts, a gap for each of them, those that are sure, and then the others.
     sure = sure_states(automaton)
-    states = len(sure)
-    order = np.array([0, *(1 + np.flatnonzero(sure[1:])), *(1 + np.flatnonzero(~sure[1:]))], dtype=np.int64)
+    states, starts = len(sure), automaton.contexts.n
+    later, of_class = np.arange(starts, states), automaton.contexts.of_class.astype(np.int64)
+    order = np.concatenate((np.arange(starts), later[sure[starts:]], later[~sure[starts:]]))
     row_of = np.empty(states + 1, dtype=np.int64)
-    row_of[order] = np.arange(states) + 1
-    row_of[0], row_of[-1] = START, -1  # -1 is not a state
-    unsure = 2 + int(sure[1:].sum())
+    row_of[order] = np.concatenate((np.arange(starts), np.arange(starts, states) + starts))
+    row_of[-1] = -1  # not a state
+    unsure = 2 * starts + int(sure[starts:].sum())
 
     following, final = row_of[automaton.next[order]], automaton.final[order]
-    begins = following[0]  # [classes] the row in which a match begins, or -1
+    contexts = automaton.state_contexts[order]
+    begins = following[:starts]  # (contexts, classes): the row in which a match begins, or -1
     may_fail = begins >= unsure
-    beyond = np.where(begins < 0, GAP, begins)
+    gap = starts + np.append(of_class, 0)  # the row after an unmatched character of each class
+    beyond = np.where(begins < 0, gap, begins)
 
-    next_ = np.where(following >= 0, following, np.where(final, beyond, GAP))
+    next_ = np.where(following >= 0, following, np.where(final, beyond[contexts], gap))
     action = np.where(following >= 0, np.where(final & (following >= unsure), MARK, 0), np.where(final, END, BACK))
-    next_[0], action[0] = beyond, 0
+    next_[:starts], action[:starts] = beyond, 0
     gap_action = np.where(begins < 0, 0, np.where(may_fail, TRY, END | DROP))
-    gap_action[-1] = END | DROP
-    next_ = np.insert(next_, GAP, beyond, axis=0)
-    action = np.insert(action, GAP, gap_action, axis=0)
+    gap_action[:, -1] = END | DROP
+    next_ = np.concatenate((next_[:starts], beyond, next_[starts:]))
+    action = np.concatenate((action[:starts], gap_action, action[starts:]))
     return SplitPattern(
         next_.astype(np.uint32),
         action.astype(np.uint8),
         *code_blocks(automaton.classes),
-        start=START,
-        gap=GAP,
+        contexts=automaton.contexts.of_class,
+        n_contexts=starts,
         unsure=unsure,
         keep_unmatched=keep_unmatched,
     )

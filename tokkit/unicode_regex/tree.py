@@ -1,17 +1,30 @@
-r"""The nodes of a pattern's tree, as immutable data, and what a look-ahead in it can see.
+r"""The nodes of a pattern's tree, as immutable data, and what its look-arounds can see.
 
-A look-ahead is of one character: `(?!\S)` holds where the next character is white space, or if there is none.
+Nodes are made by the functions `concat`, `alt`, `repeat`, `atomic`, `look_ahead` and `look_behind`, so that patterns of
+the same meaning mostly have equal trees. A look-around that one character decides is a `Look` or a `LookBehind`,
+which automata have; others are a `LookAround`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tokkit.unicode_regex.code_points import ALL, NOTHING, CodePoints
 
 
 class NotRegular(Exception):
     """Raised with the reason why a pattern is not compiled."""
+
+
+class UnknownSyntax(NotRegular):
+    """Raised for syntax that is not read here: `at` is its position in the pattern, `reason` says what it is."""
+
+    def __init__(self, reason: str, pattern: str, at: int) -> None:
+        super().__init__(f"{reason}, at {at}: {pattern[at : at + 12]!r}")
+        self.reason, self.at, self.text = reason, at, pattern[at : at + 12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +73,140 @@ class Look:
     end: bool
 
 
-Node = Chars | Concat | Alt | Repeat | Atomic | Look
+@dataclass(frozen=True, slots=True)
+class LookBehind:
+    """A look-behind: a condition on the character before, and on whether the text may begin here."""
 
+    points: CodePoints
+    start: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LookAround:
+    """A look-ahead or a look-behind that one character does not decide."""
+
+    node: Node
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group to which a back-reference refers."""
+
+    number: int
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class BackReference:
+    """The text that a group has matched last; no match if it has not."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    r"""`\K`: the match begins here."""
+
+
+Node = Chars | Concat | Alt | Repeat | Atomic | Look | LookBehind | LookAround | Group | BackReference | Keep
+Mark = Look | LookBehind | LookAround | Keep
+"""Nodes that consume nothing, whatever the text is."""
+
+EMPTY = Concat(())
+START = LookBehind(NOTHING, True)
 END = Look(NOTHING, True)
 ALWAYS = Look(ALL, True)
 
 
-def look_ahead(node: Node, negative: bool) -> Look:
-    """Return `(?=node)` or `(?!node)` as a condition on one character; NotRegular if one does not decide it."""
+def chars(*codes: int) -> Chars:
+    """Return one of the characters."""
+    return Chars(CodePoints.ranges((code, code) for code in codes))
+
+
+def text(word: str) -> Node:
+    """Return the characters of a word in turn."""
+    return concat(chars(ord(c)) for c in word)
+
+
+def concat(parts: Iterable[Node]) -> Node:
+    """Return one part after another."""
+    flat: list[Node] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Concat) else [part])
+    return flat[0] if len(flat) == 1 else Concat(tuple(flat))
+
+
+def alt(options: Iterable[Node]) -> Node:
+    """Return the first option that leads to a match; options of one character each are a class."""
+    flat: list[Node] = []
+    for option in options:
+        flat.extend(option.options if isinstance(option, Alt) else [option])
+    if len(flat) == 1:
+        return flat[0]
+    if all(isinstance(option, Chars) for option in flat):
+        return Chars(CodePoints.union(option.points for option in flat if isinstance(option, Chars)))
+    return Alt(tuple(flat))
+
+
+def repeat(node: Node, minimum: int, maximum: int | None, kind: str) -> Node:
+    """Return a repeat; one without a choice is greedy."""
+    if maximum == 0:
+        return EMPTY
+    if isinstance(node, Repeat) and node.kind == kind == "greedy" and minimum in (0, 1) and maximum in (1, None):
+        if (node.minimum, node.maximum) == (0, None):
+            return node  # a repeat of any number is that number
+        if (node.minimum, node.maximum, maximum) == (0, 1, None):
+            return Repeat(node.node, 0, None, kind)
+    if minimum == maximum == 1 and kind != "possessive":
+        return node
+    return Repeat(node, minimum, maximum, "greedy" if minimum == maximum and kind == "lazy" else kind)
+
+
+def atomic(node: Node) -> Node:
+    """Return an atomic group; a repeat in one is possessive."""
+    if isinstance(node, Repeat) and node.kind == "greedy":
+        return replace(node, kind="possessive")
+    return node if isinstance(node, (Chars, Look, LookBehind)) else Atomic(node)
+
+
+def look_ahead(node: Node, negative: bool) -> Node:
+    """Return `(?=node)` or `(?!node)`."""
     seen = _seen(node)
     if seen is None:
-        raise NotRegular("a look-ahead of more than one character")
+        return LookAround(node, False, negative)
     return Look(~seen.points, not seen.end) if negative else seen
+
+
+def look_behind(node: Node, negative: bool) -> Node:
+    """Return `(?<=node)` or `(?<!node)`."""
+    seen = node if isinstance(node, LookBehind) else LookBehind(node.points, False) if isinstance(node, Chars) else None
+    if seen is None:
+        return LookAround(node, True, negative)
+    return LookBehind(~seen.points, not seen.start) if negative else seen
+
+
+def boundary(word: CodePoints) -> Node:
+    r"""Return `\b`: a place with a character of a word on one side only."""
+    after, before = (
+        concat((LookBehind(word, False), Look(~word, True))),
+        concat((LookBehind(~word, True), Look(word, False))),
+    )
+    return Alt((after, before))
+
+
+def no_boundary(word: CodePoints) -> Node:
+    r"""Return `\B`: a place with characters of words on both sides or neither."""
+    inside, outside = (
+        concat((LookBehind(word, False), Look(word, False))),
+        concat((LookBehind(~word, True), Look(~word, True))),
+    )
+    return Alt((inside, outside))
+
+
+def _before(ends: Node) -> Node:
+    return look_ahead(concat((ends, END)), False)
 
 
 def _seen(node: Node) -> Look | None:
@@ -92,6 +227,8 @@ def _seen(node: Node) -> Look | None:
                 return None
             points, end = points | seen.points, end or seen.end
         return Look(points, end)
+    if not isinstance(node, Concat):
+        return None
     points, end = ALL, True
     for k, part in enumerate(node.parts):
         seen = _seen(part)
@@ -103,16 +240,65 @@ def _seen(node: Node) -> Look | None:
     return Look(points, end)
 
 
-def nullable(node: Node) -> bool:
-    """Return whether a node may match without a character."""
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes in a node."""
+    if isinstance(node, Concat):
+        return node.parts
+    if isinstance(node, Alt):
+        return node.options
+    return (node.node,) if isinstance(node, (Repeat, Atomic, LookAround, Group)) else ()
+
+
+def nullable(node: Node, groups: Mapping[int, Node] = MappingProxyType({})) -> bool:
+    """Return whether a node may match without a character; `groups` are those of a pattern by number."""
     if isinstance(node, Chars):
         return False
-    if isinstance(node, Look):
-        return True
-    if isinstance(node, Atomic):
-        return nullable(node.node)
     if isinstance(node, Repeat):
-        return node.minimum == 0 or nullable(node.node)
+        return node.minimum == 0 or nullable(node.node, groups)
     if isinstance(node, Alt):
-        return any(map(nullable, node.options))
-    return all(map(nullable, node.parts))
+        return any(nullable(option, groups) for option in node.options)
+    if isinstance(node, (Concat, Atomic, Group)):
+        return all(nullable(part, groups) for part in children(node))
+    if isinstance(node, BackReference) and node.number in groups:
+        return nullable(groups[node.number], groups)
+    return True
+
+
+def groups_of(node: Node) -> dict[int, Node]:
+    """Return the groups in a tree by their numbers."""
+    found = {node.number: node.node} if isinstance(node, Group) else {}
+    for child in children(node):
+        found |= groups_of(child)
+    return found
+
+
+def loops_on_nothing(node: Node, groups: Mapping[int, Node]) -> bool:
+    """Return whether a repeat with a choice is of something that may match the empty text: engines differ in that."""
+    if isinstance(node, Repeat) and node.minimum != node.maximum and nullable(node.node, groups):
+        return True
+    return any(loops_on_nothing(child, groups) for child in children(node))
+
+
+def sets_of(node: Node) -> set[CodePoints]:
+    """Return all sets of characters in a tree."""
+    if isinstance(node, (Chars, Look, LookBehind)):
+        return {node.points}
+    return functools.reduce(set.__or__, map(sets_of, children(node)), set())
+
+
+def behinds_of(node: Node) -> set[LookBehind]:
+    """Return all look-behinds for one character in a tree."""
+    return (
+        {node} if isinstance(node, LookBehind) else functools.reduce(set.__or__, map(behinds_of, children(node)), set())
+    )
+
+
+_FEED = chars(10)
+LINE_START = Alt((START, concat((LookBehind(_FEED.points, False), Look(ALL, False)))))
+"""The start of a line, but not of an empty one at the end of the text."""
+ANY_LINE_START = LookBehind(_FEED.points, True)
+LINE_END = Look(_FEED.points, True)
+LAST_LINE_END = _before(repeat(_FEED, 0, 1, "greedy"))
+"""The end of the text, or the place before a line end there."""
+BEFORE_LINE_ENDS = _before(repeat(_FEED, 0, None, "greedy"))
+"""A place after which only line ends stand."""

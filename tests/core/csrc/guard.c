@@ -157,8 +157,8 @@ int main(int argc, char **argv) {
     if (tk_bpe_build(&model, &v, &culprit) || tk_worker_init(&worker, &plan, 1000)) return 1;
     tk_dfa dfa = {.dropped = TK_DROPPED};
     size_t rows = number();
-    dfa.n_classes = (uint32_t)number(), dfa.start = (uint32_t)number(), dfa.gap = (uint32_t)number();
-    dfa.unsure = (uint32_t)number();
+    dfa.n_classes = (uint32_t)number(), dfa.n_contexts = (uint32_t)number(), dfa.unsure = (uint32_t)number();
+    dfa.contexts = item(dfa.n_classes - 1);
     dfa.next = item(rows * dfa.n_classes * 4);
     dfa.action = item(rows * dfa.n_classes);
     dfa.index = item(TK_DFA_CODE_BLOCKS * 2);

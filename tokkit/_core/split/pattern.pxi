@@ -3,7 +3,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
 from tokkit._core.text cimport (
-    TK_DFA_CODE_BLOCKS, TK_DROPPED, TK_SCAN_FAMILIES, tk_dfa_memo, tk_dfa_memo_free, tk_dfa_scan, tk_split,
+    TK_DFA_CODE_BLOCKS, TK_DFA_MOST_CONTEXTS, TK_DROPPED, TK_SCAN_FAMILIES, tk_dfa_memo, tk_dfa_memo_free, tk_dfa_scan,
+    tk_split,
 )
 
 from tokkit._core.text import to_utf8
@@ -15,12 +16,12 @@ cdef class SplitPattern:
     """The automaton of one split pattern (csrc/split/dfa.h says what its tables hold). Immutable: threads may share it.
 
     `next` (uint32) and `action` (uint8) are of shape (rows, classes), `index` (uint16, 17,408) and `blocks` (uint8,
-    (n, 64)) give the class of a code point; `start`, `gap` and `unsure` are numbers of rows. Unmatched text
-    becomes pretokens of its own, or is dropped. ValueError: tables that do not fit each other.
+    (n, 64)) give the class of a code point, `contexts` (uint8, (classes - 1,)) its context; `unsure` is the number of
+    a row. Unmatched text becomes pretokens of its own, or is dropped. ValueError: tables that do not fit each other.
     """
 
-    def __cinit__(self, next, action, index, blocks, *, uint32_t start, uint32_t gap, uint32_t unsure,
-                  bint keep_unmatched):
+    def __cinit__(self, next, action, index, blocks, *, contexts, uint32_t n_contexts,
+                  uint32_t unsure, bint keep_unmatched):
         next, action = np.asarray(next, dtype=np.uint32), np.asarray(action, dtype=np.uint8)
         index, blocks = np.asarray(index, dtype=np.uint16), np.asarray(blocks, dtype=np.uint8)
         if next.ndim != 2 or next.shape != action.shape or not 2 <= next.shape[1] <= 256 or next.size >= 1 << 31:
@@ -34,21 +35,30 @@ cdef class SplitPattern:
                 f"index has shape {index.shape} and blocks {blocks.shape}; they must be ({TK_DFA_CODE_BLOCKS},) and "
                 f"(n, 64), not empty"
             )
-        if max(start, gap) >= rows or next.max() >= rows or index.max() >= len(blocks) or blocks.max() >= classes - 1:
+        contexts = np.asarray(contexts, dtype=np.uint8)
+        if contexts.shape != (classes - 1,) or not 1 <= n_contexts <= TK_DFA_MOST_CONTEXTS or 2 * n_contexts > rows or (
+            contexts.max() >= n_contexts
+        ):
             raise ValueError(
-                f"a row, block or class is out of range: start is {start}, gap {gap}, and the maxima of next, index "
-                f"and blocks {next.max()}, {index.max()} and {blocks.max()}; there are {rows} rows, {len(blocks)} "
+                f"contexts has shape {contexts.shape} and {contexts.max()} as its maximum; it must have {classes - 1} "
+                f"entries below n_contexts, which is {n_contexts} and must be from 1 to {TK_DFA_MOST_CONTEXTS}, with "
+                f"two rows each"
+            )
+        if next.max() >= rows or index.max() >= len(blocks) or blocks.max() >= classes - 1:
+            raise ValueError(
+                f"a row, block or class is out of range: the maxima of next, index and blocks are {next.max()}, "
+                f"{index.max()} and {blocks.max()}; there are {rows} rows, {len(blocks)} "
                 f"blocks and {classes} classes"
             )
         ascii = blocks[index[:2]].tobytes()
         cells = (next * np.uint32(classes)).tobytes()
-        self.owners = cells, action.tobytes(), index.tobytes(), blocks.tobytes()
+        self.owners = cells, action.tobytes(), index.tobytes(), blocks.tobytes(), contexts.tobytes()
         self.dfa.next = <const uint32_t *> <const char *> (<bytes> self.owners[0])
         self.dfa.action = <const uint8_t *> <const char *> (<bytes> self.owners[1])
         self.dfa.index = <const uint16_t *> <const char *> (<bytes> self.owners[2])
         self.dfa.blocks = <const uint8_t *> <const char *> (<bytes> self.owners[3])
-        self.dfa.n_classes = classes
-        self.dfa.start, self.dfa.gap, self.dfa.unsure = start * classes, gap * classes, unsure * classes
+        self.dfa.contexts = <const uint8_t *> <const char *> (<bytes> self.owners[4])
+        self.dfa.n_classes, self.dfa.n_contexts, self.dfa.unsure = classes, n_contexts, unsure * classes
         self.dfa.dropped = 0 if keep_unmatched else TK_DROPPED
         cdef size_t k
         for k in range(128):

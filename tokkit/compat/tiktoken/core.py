@@ -12,6 +12,8 @@ from tokkit._core.split import SpecialMatcher
 from tokkit.definition import BPE, Definition, Split
 from tokkit.engines.special_tokens import finder_of
 from tokkit.errors import TokkitError
+from tokkit.formats import split_patterns
+from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.tiktoken import check_empty_token
 from tokkit.streaming.encode_stream import stable_part
 from tokkit.threads import thread_count
@@ -62,7 +64,8 @@ class Encoding:
     @classmethod
     def _of(cls, name: str, tok: Tokenizer, special_tokens: Mapping[str, int]) -> Encoding:
         made = cls.__new__(cls)
-        made._set_up(name, tok, str(tok.definition.pretokenizer.pattern), special_tokens)  # type: ignore[union-attr]
+        split: Any = tok.definition.pretokenizer
+        made._set_up(name, tok, split_patterns.write(str(split.pattern), FANCY_REGEX), special_tokens)
         return made
 
     def _set_up(self, name: str, tok: Tokenizer, pat_str: str, special_tokens: Mapping[str, int]) -> None:
@@ -294,8 +297,9 @@ class Encoding:
 def definition_of(pat_str: str, mergeable_ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> Definition:
     """Return the definition from a pattern, ranks and special tokens; each special id has one text."""
     ranks = Vocab.from_mapping(mergeable_ranks)
-    check_empty_token(ranks, pat_str)
-    definition = Definition(ranks, BPE(), Split(pat_str))
+    pattern = split_patterns.read(pat_str, FANCY_REGEX)
+    check_empty_token(ranks, pattern)
+    definition = Definition(ranks, BPE(), Split(pattern))
     return definition.with_special_tokens(special_tokens)
 
 

@@ -12,7 +12,8 @@ from tokkit._core.align import AlignedText
 from tokkit.compat.tokenizers import values
 from tokkit.compat.tokenizers.component import pattern as pattern_of
 from tokkit.errors import TokkitError
-from tokkit.formats import oniguruma
+from tokkit.formats import split_patterns
+from tokkit.formats.split_patterns import ONIGURUMA
 
 Span = tuple[int, int]
 BEHAVIORS = ("removed", "isolated", "merged_with_previous", "merged_with_next", "contiguous")
@@ -273,7 +274,7 @@ class NormalizedString:
 def readable(pattern: Any) -> dict[str, str]:
     """Return a str or a Regex in the form of tokkit's components."""
     found = pattern_of("pattern", pattern)
-    return {"Regex": oniguruma.from_file(found["Regex"])} if "Regex" in found else found
+    return {"Regex": split_patterns.read(found["Regex"], ONIGURUMA)} if "Regex" in found else found
 
 
 def _callable(name: str, func: object, returns: str) -> None:

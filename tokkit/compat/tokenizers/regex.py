@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 
 from tokkit.compat.tokenizers.values import text
-from tokkit.formats import oniguruma
+from tokkit.formats import split_patterns
+from tokkit.formats.split_patterns import ONIGURUMA
 
 
 class Regex:
-    """A pattern, for components that take a str or a Regex; FormatError for syntax that tokkit does not support."""
+    """A pattern, for components that take a str or a Regex; PatternError for syntax that tokkit does not support."""
 
     __slots__ = ("pattern",)
 
@@ -25,4 +26,4 @@ class Regex:
 def _checked(pattern: str) -> None:
     from tokkit.pretokenizers.split import Split
 
-    Split({"Regex": oniguruma.from_file(pattern)}, "Isolated", False)
+    Split({"Regex": split_patterns.read(pattern, ONIGURUMA)}, "Isolated", False)

@@ -11,6 +11,8 @@ enum {
     ENDS = 3 * AHEAD     /* among so many ends one is looked for that may be the end of the text as well */
 };
 
+static const uint32_t UNMATCHED = UINT32_MAX; /* for a row */
+
 /* ---- the pattern */
 
 typedef struct {
@@ -27,9 +29,9 @@ static void end_piece(tk_open *open, size_t p) {
 
 /* Run the pattern over text[from:n], of which more may follow: up to unmatched text, or where it would search on. */
 static tk_open follow(const tk_dfa *dfa, const uint8_t *text, size_t n, size_t from) {
-    tk_open open = {from, from, from, from, dfa->gap};
+    tk_open open = {from, from, from, from, UNMATCHED};
     size_t p = from, last = from;
-    uint32_t row = dfa->start;
+    uint32_t row = tk_dfa_start(dfa, text, text + from);
     unsigned length, action;
     while (p < n) {
         size_t cell = row + tk_dfa_class_at(dfa, text + p, &length);
@@ -38,17 +40,17 @@ static tk_open follow(const tk_dfa *dfa, const uint8_t *text, size_t n, size_t f
         if (action & TK_DFA_BACK) {
             if (last <= open.begin || p - last > TK_DFA_CHECK) return open;
             end_piece(&open, p = last);
-            row = dfa->start;
+            row = tk_dfa_start(dfa, text, text + p);
             continue;
         }
         if (action & TK_DFA_END) end_piece(&open, p);
         if (action & TK_DFA_MARK) last = p;
         row = dfa->next[cell];
-        if (row == dfa->gap) return open;
+        if (tk_dfa_in_gap(dfa, row)) return open;
         p += length;
     }
     open.row = row;
-    if (row != dfa->start && row < dfa->unsure) open.reach = n;
+    if (row && row < dfa->unsure) open.reach = n;
     else if (last > open.begin) open.reach = last;
     return open;
 }
@@ -139,8 +141,9 @@ static int drops_bytes(const tk_bpe *model) {
 }
 
 size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status) {
-    tk_open open = follow(dfa, text, n, 0);
     *status = TK_OK;
+    if (dfa->n_contexts > 1) return 0; /* what follows a cut would not see what is before it */
+    tk_open open = follow(dfa, text, n, 0);
     if (open.begin) return plain_end(dfa, w, text, n, &open);
     size_t longest = longest_token(plan->bpe), reach = open.reach;
     if (longest > LONGEST_TOKEN || reach < LEAST_PIECE * longest) return 0;

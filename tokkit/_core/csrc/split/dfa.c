@@ -69,7 +69,7 @@ static int known_failure(tk_dfa_memo *memo, size_t at, uint32_t row) {
 /* The end of the match that begins at `from`, or 0. */
 static size_t attempt(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, size_t n, size_t from) {
     size_t p = from, last = 0, check = (from | (CHECK - 1)) + 1;
-    uint32_t row = dfa->start;
+    uint32_t row = tk_dfa_start(dfa, text, text + from);
     if (memo) memo->n_pending = 0;
     for (;;) {
         unsigned length = 0;
@@ -86,7 +86,7 @@ static size_t attempt(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text,
             if (memo) memo->n_pending = 0;
         }
         row = dfa->next[cell];
-        if (row == dfa->gap) return 0;
+        if (tk_dfa_in_gap(dfa, row)) return 0;
         p += length;
     }
     tk_work += p - from;
@@ -100,10 +100,11 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
     const uint8_t *actions = dfa->action;
     const size_t dropped = dfa->dropped, first = *pos;
     size_t p = first, last = first, count = 0, begin, from;
-    uint32_t row = dfa->start;
+    uint32_t row;
     unsigned length;
     if (first == 0 && memo && memo->used) evict_all(memo);
     if (first >= n) return 0;
+    row = tk_dfa_start(dfa, text, text + first);
     while (count < limit) {
         unsigned action = 0;
         size_t stop = n - p < CHECK ? n : p + CHECK;
@@ -131,7 +132,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
         } else if (action & TK_DFA_BACK) {
             if (last > begin && p - last <= CHECK) {
                 ends[count++] = p = last;
-                row = dfa->start;
+                row = tk_dfa_start(dfa, text, text + p);
                 continue;
             }
             from = begin;
@@ -146,11 +147,11 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
             if (count == limit) break;
             ends[count++] = p;
             if (p == n) break;
-            row = dfa->start;
+            row = tk_dfa_start(dfa, text, text + p);
         } else {
             tk_dfa_class_at(dfa, text + from, &length);
             p = from + length;
-            row = dfa->gap;
+            row = tk_dfa_gap(dfa, text + from);
         }
     }
     tk_work += p - first;

@@ -16,14 +16,18 @@ enum {
 
 enum { TK_DFA_CODE_BLOCKS = 0x110000 / 64 };
 
-/* A row is given by the index of its first cell. Rows from `unsure` on may yet fail to match; before it are those
-   from which every text leads to a match, and the rows `start` (nothing taken yet) and `gap` (unmatched text). */
+enum { TK_DFA_MOST_CONTEXTS = 16 };
+
+/* A row is given by the index of its first cell. The first rows have taken nothing yet, one for each context: what
+   look-behinds tell apart of the character before, 0 at the start of the text. As many follow that are in unmatched
+   text. Rows from `unsure` on may yet fail to match; from those before it every text leads to a match. */
 struct tk_dfa {
     const uint32_t *next;  /* [rows][n_classes]: row; the last class is the end of the text */
     const uint8_t *action; /* [rows][n_classes] */
     const uint16_t *index; /* [TK_DFA_CODE_BLOCKS]: which block has the classes of 64 code points */
     const uint8_t *blocks; /* [][64] */
-    uint32_t n_classes, start, gap, unsure;
+    const uint8_t *contexts; /* [n_classes - 1]: the context after a character of the class */
+    uint32_t n_classes, n_contexts, unsure;
     size_t dropped;         /* TK_DROPPED, or 0 where unmatched text is kept as pretokens */
     uint8_t ascii[128];     /* the classes of the first two blocks */
 };
@@ -50,6 +54,25 @@ TK_INLINE uint32_t tk_dfa_class_at(const tk_dfa *dfa, const uint8_t *p, unsigned
     if (TK_LIKELY(*p < 0x80)) return *length = 1, dfa->ascii[*p];
     uint32_t c = tk_utf8_decode(p, length);
     return dfa->blocks[(size_t)dfa->index[c >> 6] << 6 | (c & 63)];
+}
+
+/* The row of a match that begins at p, which lies in a text that begins at `text`. */
+TK_INLINE uint32_t tk_dfa_start(const tk_dfa *dfa, const uint8_t *text, const uint8_t *p) {
+    if (TK_LIKELY(dfa->n_contexts == 1) || p == text) return 0;
+    unsigned length;
+    for (p--; p > text && tk_is_continuation(*p);) p--;
+    return dfa->contexts[tk_dfa_class_at(dfa, p, &length)] * dfa->n_classes;
+}
+
+/* The row after the unmatched character at p. */
+TK_INLINE uint32_t tk_dfa_gap(const tk_dfa *dfa, const uint8_t *p) {
+    unsigned length;
+    return (dfa->n_contexts + dfa->contexts[tk_dfa_class_at(dfa, p, &length)]) * dfa->n_classes;
+}
+
+TK_INLINE int tk_dfa_in_gap(const tk_dfa *dfa, uint32_t row) {
+    const uint32_t rows = dfa->n_contexts * dfa->n_classes;
+    return row - rows < rows;
 }
 
 void tk_dfa_memo_free(tk_dfa_memo *memo);
