@@ -204,7 +204,7 @@ def test_a_wrong_option_says_what_would_be_right(run, corpus, args, code, said) 
 def test_what_the_format_cannot_hold_is_said_before_the_training(run, corpus, monkeypatch) -> None:
     counted = []
     monkeypatch.setattr("tokkit.trainers.count_words", lambda *args, **options: counted.append(args))
-    out = run("train", corpus, "-o", "tok.json", "--pattern", r"\w+|\W+")
+    out = run("train", corpus, "-o", "tok.json", "--pattern", r"(?x)\w+ | \W+")
     assert out.exit_code == 1
     assert r"\w" in out.stderr
     assert not counted
@@ -212,7 +212,7 @@ def test_what_the_format_cannot_hold_is_said_before_the_training(run, corpus, mo
 
 @pytest.mark.parametrize("target", ["tok.json", "-"])
 def test_what_the_format_says_of_a_trial_names_the_users_file(run, corpus, target) -> None:
-    out = run("train", corpus, "-o", target, "--pattern", r"\w+|\W+")
+    out = run("train", corpus, "-o", target, "--pattern", r"(?x)\w+ | \W+")
     assert out.exit_code == 1
     assert out.stderr.startswith("tokkit: error: " + ("tok.json: pattern" if target != "-" else "pattern"))
     out = run("train", corpus, "-o", "folder", "--format", "gpt2", "--pattern", "cl100k")

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 from dialect_patterns import Patterns, Split, of_tiktoken, of_tokenizers, silence, text
 from tokkit.errors import TokkitError
 
-TEXTS = 40
+TEXTS = 200
 
 
 def splitters(dialect: str, pattern: str, texts: list[str]) -> tuple[Split | None, Split | str]:

@@ -23,7 +23,6 @@ from tokkit.unicode_regex.code_points import LIMIT, CodePoints
 from tokkit.unicode_regex.tree import (
     Alt,
     Atomic,
-    BackReference,
     Chars,
     Concat,
     Keep,
@@ -47,12 +46,6 @@ MAX_REPEATS = 1000
 MAX_CLASSES = 254
 MAX_CONTEXTS = 16
 MAX_STRINGS = 64
-
-_REASONS = {
-    LookAround: "a look-ahead or look-behind of more than one character",
-    BackReference: "a back-reference",
-    Keep: "\\K",
-}
 Thread = tuple[int, int]
 
 
@@ -244,7 +237,7 @@ class _Graph:
         if isinstance(node, Atomic):
             return self.atomic(node.node, following, last)
         if not isinstance(node, Repeat):
-            raise NotRegular(_REASONS.get(type(node), "a group with a back-reference"))
+            raise NotRegular(_reason(node))
         if max(node.minimum, node.maximum or 0) > MAX_REPEATS:
             raise NotRegular(f"more than {MAX_REPEATS} repeats")
         if node.kind != "possessive":
@@ -357,6 +350,13 @@ class _Graph:
         threads = [thread for node in nodes for thread in self.closure(node, context)]
         self.steps += len(threads)
         return self.cut(threads)
+
+
+def _reason(node: Node) -> str:
+    """Return why a node has no automaton."""
+    if isinstance(node, LookAround):
+        return f"a look-{'behind' if node.behind else 'ahead'} of more than one character"
+    return r"\K" if isinstance(node, Keep) else "a back-reference"
 
 
 def _single(node: Node) -> bool:
