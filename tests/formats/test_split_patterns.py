@@ -66,9 +66,9 @@ def split(pattern: str, text: str) -> list[str]:
     ]
 
 
-def ours(pattern: str, text: str, behavior: str = "Isolated") -> list[str]:
+def ours(pattern: str, text: str, behavior: str = "Isolated", *, invert: bool = False) -> list[str]:
     aligned = AlignedText(text)
-    Split({"Regex": read(pattern, ONIGURUMA)}, behavior).pretokenize(aligned)
+    Split({"Regex": read(pattern, ONIGURUMA)}, behavior, invert).pretokenize(aligned)
     return [piece for piece in aligned.pieces if piece]
 
 
@@ -82,6 +82,19 @@ def test_patterns_of_the_same_meaning_keep_their_text(pattern: str) -> None:
 def test_patterns_mean_what_they_mean_in_oniguruma(pattern: str, text: str, parts: list[str]) -> None:
     assert ours(pattern, text) == parts
     assert write(read(pattern, ONIGURUMA), ONIGURUMA) == pattern
+
+
+def test_the_pattern_of_bloom_in_the_file_of_gpt2_gives_the_ids_of_tokenizers(shared: Path) -> None:
+    value = json.loads((shared / "vocabs" / "gpt2" / "tokenizer.json").read_text(encoding="utf-8"))
+    split = {"type": "Split", "pattern": {"Regex": CASES[0][0]}, "behavior": "Isolated", "invert": False}
+    after = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [split, after]}
+    assert tokkit.Tokenizer(tokenizer_json.from_json(value)).encode("Hello, world") == [15496, 11, 995]
+
+
+def test_matches_alone_are_kept_where_the_rest_is_removed() -> None:
+    parts = ["don", "'", "t", "stop", "—", "now", "!"]
+    assert ours(r"\w+|[^\w\s]+", "don't stop—now!", "Removed", invert=True) == parts
 
 
 @pytest.mark.parametrize("pattern", REFUSED)
