@@ -137,7 +137,7 @@ def _differs(rests: Sequence[Sequence[str]]) -> Node:
     for rest in rests:
         if rest:
             following.setdefault(rest[0], []).append(rest[1:])
-    taken = CodePoints.ranges((ord(c), ord(c)) for c in following if len(c) == 1)
+    taken = CodePoints.of(ord(c) for c in following if len(c) == 1)
     other = tuple(escape for escape in ESCAPES.values() if escape not in following)
     options: list[Node] = [sequence(one_of(Chars(PLAIN - taken), Texts(other)), many(CHARACTER))]
     options += [sequence(text(c), _differs(inner)) for c, inner in following.items()]

@@ -55,7 +55,7 @@ def folded(points: CodePoints) -> CodePoints:
     cased = _cased()
     found = set(cased[points.at(cased)].tolist())
     more = {other for code in found for other in groups[code]} - found
-    return points | CodePoints.union(CodePoints.ranges([(code, code)]) for code in sorted(more)) if more else points
+    return points | CodePoints.of(more) if more else points
 
 
 @functools.cache

@@ -173,7 +173,7 @@ class ClassParser:
         members: list[CodePoints] = []
         if self.dialect is dialects.FANCY_REGEX and self.text[self.at - 1] in "[^":
             while self.take("-"):  # hyphens at the start are characters
-                members.append(CodePoints.ranges([(45, 45)]))
+                members.append(CodePoints.of([45]))
         operators = tuple(sign for level in self.dialect.operators for sign in level)
         while (first and not members) or not (self.ahead("]") or self.text.startswith(operators, self.at)):
             members.append(self.member()[0])
@@ -238,6 +238,8 @@ class ClassParser:
                 if self.dialect is dialects.FANCY_REGEX:
                     return None  # a class in the class
                 raise self.refuse("a bracket in a class")
+            if self.ignore_case and self.dialect.folds == "each":
+                found = self.folded(found, "")
             points = ~found if match["not"] else found
         self.at = match.end()
         return points

@@ -47,6 +47,18 @@ class CodePoints:
         return cls.union(cls(np.array([first, last + 1], dtype=np.int64)) for first, last in ranges)
 
     @classmethod
+    def of(cls, codes: Iterable[int]) -> CodePoints:
+        """Return the set of some code points.
+
+        >>> CodePoints.of([5, 3, 4, 9]).bounds.tolist()
+        [3, 6, 9, 10]
+        """
+        points = np.array(sorted(codes), dtype=np.int64)
+        begins = np.append(True, np.diff(points) > 1)[: len(points)]
+        ends = np.append(begins[1:], True)[: len(points)]
+        return cls(np.stack((points[begins], points[ends] + 1), axis=1).reshape(-1))
+
+    @classmethod
     def union(cls, sets: Iterable[CodePoints]) -> CodePoints:
         """Return the set of all members, in the time of sorting, for classes of thousands of ranges.
 
@@ -176,7 +188,7 @@ def folded_ascii(points: CodePoints) -> CodePoints | None:
     members = {chr(c) for c in range(0x80) if c in points}
     cased = {ord(c) for m in members for c in (m.lower(), m.upper())}
     third = {THIRD_CASES[m] for m in members & THIRD_CASES.keys()}
-    return CodePoints.ranges((c, c) for c in sorted(cased | third))
+    return CodePoints.of(cased | third)
 
 
 @functools.cache
@@ -215,5 +227,4 @@ def ask(text: str, flags: str = "", *, versioned: bool = True) -> CodePoints:
 @functools.cache
 def _later() -> CodePoints:
     """Return the characters that `regex` has and Unicode 16.0 has not, and the surrogates, which no text has."""
-    later = (CodePoints.ranges([(code, code)]) for code in newer().tolist() if code not in CHANGED)
-    return CodePoints.union([*later, category("Cs")])
+    return CodePoints.of(code for code in newer().tolist() if code not in CHANGED) | category("Cs")

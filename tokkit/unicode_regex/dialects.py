@@ -18,7 +18,7 @@ from tokkit.unicode_regex.tree import END, START, Node
 CONTROLS = {"f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _BELL, _ESCAPE = {"a": 7}, {"e": 27}
 
-_NEXT_LINE, _NO_BREAK = CodePoints.ranges([(0x85, 0x85)]), CodePoints.ranges([(0xFEFF, 0xFEFF)])
+_NEXT_LINE, _NO_BREAK = CodePoints.of([0x85]), CodePoints.of([0xFEFF])
 
 Named = Callable[[str], CodePoints | None]
 
@@ -37,7 +37,7 @@ class Dialect:
     posix: Named | None = None  # [[:alpha:]]
     word: Callable[[], CodePoints] | None = None  # \w outside of classes, \b and \B
     anchors: dict[str, Node]  # ^, $, and the letters of escapes
-    line_ends: CodePoints = field(default_factory=lambda: CodePoints.ranges([(10, 10)]))  # what . does not match
+    line_ends: CodePoints = field(default_factory=lambda: CodePoints.of([10]))  # what . does not match
     flags: str = ""  # of (?flags) and (?flags:...)
     dot_all: str = "s"
     flags_reach: str = "none"  # what (?flags) is for: "group", "alternatives" (a group of the rest), or "none"
@@ -159,7 +159,7 @@ ECMA = Dialect(
     named=properties.fancy_regex,
     one_letter_names=False,
     anchors={"^": START, "$": END},
-    line_ends=CodePoints.ranges([(10, 10), (13, 13), (0x2028, 0x2029)]),
+    line_ends=CodePoints.of([10, 13, 0x2028, 0x2029]),
     group=re.compile(rf"\?(?:<(?P<name>{_NAME})>|{_LOOKS})"),
     first_bracket=False,
     brace=re.compile(r"\{(?P<minimum>\d+)(?P<comma>,(?P<maximum>\d*))?\}"),

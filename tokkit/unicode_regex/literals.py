@@ -53,7 +53,7 @@ def word(folded: str) -> Node:
         for length in (2, 3):
             characters = _several().get(folded[at : at + length])
             if characters and at + length <= len(folded):
-                wide = Chars(case_folding.folded(CodePoints.ranges((ord(c), ord(c)) for c in characters)))
+                wide = Chars(case_folding.folded(CodePoints.of(map(ord, characters))))
                 options.append(tree.concat((wide, nodes[length - 1])))
         nodes.insert(0, tree.alt(options))
     return nodes[0]
@@ -69,8 +69,7 @@ def words_of(points: CodePoints) -> list[Node]:
 
 
 def _equal(character: str) -> Node:
-    code = ord(character)
-    return Chars(case_folding.folded(CodePoints.ranges([(code, code)])))
+    return Chars(case_folding.folded(CodePoints.of([ord(character)])))
 
 
 @functools.cache

@@ -14,7 +14,6 @@ from tokkit.unicode_regex.code_points import ALL, CodePoints
 
 ASCII = CodePoints.ranges([(0, 0x7F)])
 HEX = CodePoints.ranges([(0x30, 0x39), (0x41, 0x46), (0x61, 0x66)])
-LINE_FEED = CodePoints.ranges([(10, 10)])
 _JOINERS = CodePoints.ranges([(0x200C, 0x200D)])
 
 

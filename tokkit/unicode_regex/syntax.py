@@ -23,7 +23,7 @@ MAX_DEPTH = 40
 _GLOBAL = re.compile(r"\(\?(?P<flags>(?:V0|V1|i|s|u)+)\)")
 # Characters that fold to several: with (?V1), (?i:ss) matches ß.
 _FOLDS = ("ff", "fi", "fl", "ss", "st")
-_LINE_ENDS = CodePoints.ranges([(0x0B, 0x0C), (0x85, 0x85), (0x2028, 0x2029)])
+_LINE_ENDS = CodePoints.of([10, 11, 12, 0x85, 0x2028, 0x2029])
 _SPACES = " \t\n\r"
 _NAMED_GROUP = re.compile(r"\(\?(?:<[A-Za-z_]|')")
 _REFERENCE = re.compile(r"\\(?:(?P<number>[1-9][0-9]*)|k(?:<(?P<name>\w+)>|'(?P<quoted>\w+)'))|\(\?P=(?P<python>\w+)\)")
@@ -268,6 +268,8 @@ class _Parser(ClassParser):
         if kind in ("=", "!"):
             return tree.look_ahead(node, kind == "!")
         if kind in ("<=", "<!"):
+            if self.dialect is dialects.FANCY_REGEX and tree.width(node) is None and tree.looks_around(node):
+                raise self.refuse("a look-around in a look-behind of any length")
             return tree.look_behind(node, kind == "<!")
         if kind == ">":
             return tree.atomic(node)
@@ -290,9 +292,8 @@ class _Parser(ClassParser):
             return Keep()
         if letter == "R" and self.dialect is not dialects.ECMA:
             self.at += 2
-            line_feed, carriage_return = CodePoints.ranges([(10, 10)]), CodePoints.ranges([(13, 13)])
-            half = tree.concat((Chars(carriage_return), Look(~line_feed, True)))
-            return tree.alt((tree.text("\r\n"), half, Chars(_LINE_ENDS | line_feed)))
+            half = tree.concat((tree.chars(13), Look(~CodePoints.of([10]), True)))
+            return tree.alt((tree.text("\r\n"), half, Chars(_LINE_ENDS)))
         named = self.named()
         if named is not None and self.dialect.word is not None:
             in_class, alone = self.dialect.letters["w"](), self.dialect.word()
@@ -304,7 +305,7 @@ class _Parser(ClassParser):
         return self.letter(self.escaped_character())
 
     def letter(self, code: int) -> Node | Letter:
-        points = CodePoints.ranges([(code, code)])
+        points = CodePoints.of([code])
         if not self.ignore_case:
             return Chars(points)
         return Letter(code, self.folded(points, f"\\U{code:08x}"), self.dialect.full_folds)

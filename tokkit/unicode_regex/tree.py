@@ -122,7 +122,7 @@ ALWAYS = Look(ALL, True)
 
 def chars(*codes: int) -> Chars:
     """Return one of the characters."""
-    return Chars(CodePoints.ranges((code, code) for code in codes))
+    return Chars(CodePoints.of(codes))
 
 
 def text(word: str) -> Node:
@@ -262,6 +262,26 @@ def nullable(node: Node, groups: Mapping[int, Node] = MappingProxyType({})) -> b
     if isinstance(node, BackReference) and node.number in groups:
         return nullable(groups[node.number], groups)
     return True
+
+
+def width(node: Node) -> int | None:
+    """Return the number of characters that a node matches, None if it may match more or fewer."""
+    if isinstance(node, Chars):
+        return 1
+    if isinstance(node, Repeat):
+        inner = width(node.node)
+        return None if inner is None or node.maximum != node.minimum else inner * node.minimum
+    if isinstance(node, BackReference):
+        return None
+    widths = [width(child) for child in children(node)] if not isinstance(node, LookAround) else []
+    if None in widths or (isinstance(node, Alt) and len(set(widths)) > 1):
+        return None
+    return widths[0] if isinstance(node, Alt) else sum(one for one in widths if one is not None)
+
+
+def looks_around(node: Node) -> bool:
+    """Return whether a node has anchors, look-aheads or look-behinds in it."""
+    return isinstance(node, (Look, LookBehind, LookAround)) or any(map(looks_around, children(node)))
 
 
 def groups_of(node: Node) -> dict[int, Node]:
