@@ -19,10 +19,10 @@ Merges = list[tuple[bytes, bytes]]
 
 
 def tokkit(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
-    """tokkit, with its defaults."""
+    """tokkit, with its defaults, on lines as the others read them."""
     import tokkit
 
-    made = tokkit.train([path], model="bbpe", vocab_size=size, threads=threads)
+    made = tokkit.train([path], model="bbpe", vocab_size=size, unit="line", threads=threads)
 
     def learnt() -> tuple[Tokens, Merges]:
         tokens, merges = list(made.vocab), made.definition.model.merges

@@ -22,6 +22,16 @@ def corpus(run) -> str:
     return "corpus.txt"
 
 
+def passages_of(text: str) -> list[str]:
+    """Return runs of whole lines, each of the fewest lines that have 200 bytes."""
+    made = [""]
+    for line in text.splitlines(keepends=True):
+        if len(made[-1].encode()) >= 200:
+            made.append("")
+        made[-1] += line
+    return made
+
+
 def compared(run, *args: object) -> dict:
     out = run("compare", "--json", *args)
     assert out.exit_code == 0, out.stderr
@@ -34,18 +44,24 @@ def test_files_to_measure_on_that_are_trained_on_are_said_to_be(run, corpus) -> 
     def said(*files: str) -> str:
         return compared(run, "--train", "word", "--vocab-sizes", "100", corpus, "--", *files)["held_out"]["said"]
 
-    assert said("other.txt") == "measured on 1 text of 1 file, not trained on"
-    assert said(f"../{Path.cwd().name}/{corpus}") == "measured on 200 texts of 1 file, 1 of them trained on"
-    assert said("other.txt", corpus) == "measured on 201 texts of 2 files, 1 of them trained on"
+    rule = "(each file, or record, is one text)"
+    assert said("other.txt") == f"measured on 1 text of 1 file {rule}, not trained on"
+    assert said(f"../{Path.cwd().name}/{corpus}") == f"measured on 1 text of 1 file {rule}, 1 of them trained on"
+    assert said("other.txt", corpus) == f"measured on 2 texts of 2 files {rule}, 1 of them trained on"
 
 
 def test_models_are_trained_on_the_rest_and_measured_on_what_is_held_out(run, corpus) -> None:
     found = compared(run, "--train", "word,char,bbpe,bpe,wordpiece", "--vocab-sizes", "100,300", corpus)
-    kept, out = [line for n, line in enumerate(LINES, 1) if n % 10], LINES[9::10]
+    passages = passages_of("\n".join(LINES))
+    kept = ["".join(passages[at : at + 9]) for at in range(0, len(passages), 10)]
+    out = passages[9::10]
     about = found["held_out"]
-    assert (about["texts"], about["words"]) == (20, sum(len(line.split()) for line in out))
-    assert about["bytes"] == sum(len(line.encode()) for line in out)
-    assert about["said"] == "measured on every 10th text, 20 of 200, not trained on"
+    assert (about["texts"], about["words"]) == (len(out), sum(len(text.split()) for text in out))
+    assert about["bytes"] == sum(len(text.encode()) for text in out)
+    assert about["said"] == (
+        "measured on every 10th passage (whole lines of 200 bytes or more, or a record), "
+        f"{len(out)} of {len(passages)}, not trained on"
+    )
     rows = {(row["model"], row["vocab_size_asked"]): row for row in found["rows"]}
     assert set(rows) == {(model, size) for model in ("word", "wordpiece") for size in (100, 300)} | {
         ("char", 100),
@@ -58,17 +74,17 @@ def test_models_are_trained_on_the_rest_and_measured_on_what_is_held_out(run, co
         if name == "bpe":
             options = {"special_tokens": ["[UNK]"], "unk_token": "[UNK]"}
         tok = tokkit.train(iter(kept), model=name, vocab_size=size, **options)
-        ids = [tok.encode(line) for line in out]
+        ids = [tok.encode(text) for text in out]
         n = sum(map(len, ids))
         assert (row["vocab_size"], row["tokens"]) == (len(tok.vocab), n)
         assert row["tokens_per_word"] == round(n / about["words"], 3)
-        assert row["tokens_per_text"] == round(n / 20, 1)
+        assert row["tokens_per_text"] == round(n / len(out), 1)
         assert row["longest_text"] == max(map(len, ids))
         assert row["bytes_per_token"] == round(about["bytes"] / n, 3)
         own = [id_ for _, id_ in tok.vocab.items() if id_ not in tok.special_tokens.values()]
-        assert row["unused"] == len(set(own) - {id_ for line in ids for id_ in line})
+        assert row["unused"] == len(set(own) - {id_ for text in ids for id_ in text})
         unknown = tok.special_tokens.get("[UNK]", -1)
-        words = [word for line in out for word in line.split()]
+        words = [word for text in out for word in text.split()]
         assert row["oov_rate"] == round(sum(unknown in tok.encode(word) for word in words) / len(words), 5), name
     assert rows["word", 100]["oov_rate"] > 0 == rows["bbpe", 300]["oov_rate"]
 
@@ -103,7 +119,7 @@ def test_files_behind_the_dashes_are_measured_on_instead(run, corpus) -> None:
     Path("a.txt").write_text("low lower\n\nunseen\n")
     Path("b.txt").write_text("lowest\n")
     found = compared(run, "--train", "word,hybrid", "--vocab-sizes", "300", corpus, "--", "a.txt", "b.txt")
-    assert found["held_out"]["texts"] == 3
+    assert found["held_out"]["texts"] == 2
     word, hybrid = found["rows"]
     assert word["oov_rate"] == 0.25
     assert {file: of_file["tokens_per_word"] for file, of_file in word["files"].items()} == {"a.txt": 1.0, "b.txt": 1.0}
@@ -144,8 +160,8 @@ def test_records_and_the_bundled_corpus_are_read(run) -> None:
         (["corpus.txt", "--plot", "a.png"], 2, "--plot applies only with --train"),
         ([], 2, "Missing argument"),
         (["--train", "word", "absent.txt"], 1, "absent.txt"),
-        (["--train", "word", "empty.txt"], 1, "0 texts in the corpus 0 are held out"),
-        (["--train", "word", "short.txt"], 1, "1 text in the corpus 0 are held out at --held-out 0.1"),
+        (["--train", "word", "empty.txt"], 1, "of 0 passages in the corpus 0 are held out"),
+        (["--train", "word", "short.txt"], 1, "1 passage in the corpus 0 are held out at --held-out 0.1"),
         (["--train", "word", "corpus.txt", "--", "absent.txt"], 1, "absent.txt"),
     ],
 )

@@ -38,7 +38,7 @@ def test_counts_are_built_merged_pruned_and_trained_from(shards: Path, run) -> N
     assert facts["words"] == pruned["words"] > 0
     assert facts["min_count"] == 2
     assert [Path(path).name for path in facts["shards"]] == ["0.txt", "1.txt", "2.txt"]
-    assert "pattern 'cl100k', unit 'line'" in run("counts", "info", "p.counts").stdout
+    assert "pattern 'cl100k', unit 'file'" in run("counts", "info", "p.counts").stdout
 
 
 def test_a_training_is_saved_and_resumed(shards: Path, run) -> None:

@@ -11,6 +11,7 @@ import tokkit
 
 FIRST = ["the quick brown fox", "", "low lower lowest newer wider", "jumps"]
 SECOND = ["over", "a lazy dog", "café 東京 and more of it", ""]
+LINES = ("encode", "--unit", "line")
 COLUMNS = ("ids", "type_ids", "attention_mask", "special_tokens_mask", "offsets", "word_ids")
 
 
@@ -37,13 +38,13 @@ def lines(out) -> list[list[int]]:
 def test_special_tokens_are_those_of_the_library(run, bert, files) -> None:
     tok = tokkit.load(bert)
     a, b = files
-    assert lines(run("encode", bert, a, "--add-special")) == [tok(text).ids for text in FIRST]
+    assert lines(run(*LINES, bert, a, "--add-special")) == [tok(text).ids for text in FIRST]
     pairs = [tok(*texts).ids for texts in zip(FIRST, SECOND, strict=True)]
-    assert lines(run("encode", bert, a, "--add-special", "--pair", b)) == pairs
+    assert lines(run(*LINES, bert, a, "--add-special", "--pair", b)) == pairs
     bare = [tok(*texts, add_special=False).ids for texts in zip(FIRST, SECOND, strict=True)]
-    assert lines(run("encode", bert, a, "--pair", b)) == bare
-    assert lines(run("encode", bert, "--add-special", "--pair", b, input=Path(a).read_text())) == pairs
-    whole = lines(run("encode", bert, a, "--add-special", "--pair", b, "--unit", "file"))
+    assert lines(run(*LINES, bert, a, "--pair", b)) == bare
+    assert lines(run(*LINES, bert, "--add-special", "--pair", b, input=Path(a).read_text())) == pairs
+    whole = lines(run("encode", bert, a, "--add-special", "--pair", b))
     assert whole == [tok(Path(a).read_text(), Path(b).read_text()).ids]
 
 
@@ -58,7 +59,7 @@ def test_texts_are_cut_and_what_is_cut_off_is_written_with_a_stride(run, bert, f
     for first, second in zip((FIRST[0], FIRST[2], FIRST[2]), (SECOND[1], SECOND[2], SECOND[1]), strict=True):
         encoding = tok(first, second, truncation=cut)
         expected.append([encoding.ids, *(part.ids for part in encoding.overflowing)])
-    args = ("encode", bert, a, "--pair", b, "--add-special", "--max-length", 27, "--truncation", strategy)
+    args = (*LINES, bert, a, "--pair", b, "--add-special", "--max-length", 27, "--truncation", strategy)
     out = run(*args, "--stride", 2)
     assert [list(map(int, line.split())) for line in out.stdout.split("\n")] == [
         ids for parts in expected for ids in parts
@@ -72,7 +73,7 @@ def test_lines_are_filled_up_and_masks_say_so(run, bert, files, pad, length) -> 
     tok = tokkit.load(bert)
     expected = tok.encodings(FIRST, SECOND, truncation=30, padding=tokkit.Padding(length=length, pad_id=0))
     args = ("--add-special", "--pair", files[1], "--pad", pad, "--max-length", 30, "--output", "full")
-    out = run("encode", bert, files[0], *args)
+    out = run(*LINES, bert, files[0], *args)
     rows = [json.loads(line) for line in out.stdout.splitlines()]
     assert [row["text"] for row in rows] == [0, 1, 2, 3]
     for row, encoding in zip(rows, expected, strict=True):
@@ -84,23 +85,23 @@ def test_lines_are_filled_up_and_masks_say_so(run, bert, files, pad, length) -> 
 
 
 def test_other_outputs_have_the_same_tokens(run, bert, files) -> None:
-    args = ("encode", bert, files[0], "--add-special", "--pad", "longest")
+    args = (*LINES, bert, files[0], "--add-special", "--pad", "longest")
     ids = lines(run(*args))
     assert [json.loads(line) for line in run(*args, "--output", "json").stdout.splitlines()] == ids
     tok = tokkit.load(bert)
     pieces = [line.split(" ") for line in run(*args, "--output", "tokens").stdout.splitlines()]
     assert pieces == [[tok.vocab[id_].decode() for id_ in line] for line in ids]
-    full = [json.loads(line) for line in run("encode", bert, files[0], "--output", "full").stdout.splitlines()]
+    full = [json.loads(line) for line in run(*LINES, bert, files[0], "--output", "full").stdout.splitlines()]
     assert [row["ids"] for row in full] == [tok.encode(text) for text in FIRST]
 
 
 def test_the_token_to_fill_up_with_is_the_files_or_the_one_given(run, tokenizer, bert, files) -> None:
-    out = run("encode", tokenizer, files[0], "--pad", "40")
+    out = run(*LINES, tokenizer, files[0], "--pad", "40")
     assert out.exit_code == 1
     assert "--pad-token" in out.stderr
-    ids = lines(run("encode", tokenizer, files[0], "--pad", "70", "--pad-token", "<|end|>"))
+    ids = lines(run(*LINES, tokenizer, files[0], "--pad", "70", "--pad-token", "<|end|>"))
     assert [line[-1] for line in ids] == [0] * 4
-    assert "no token 'nope'" in run("encode", bert, files[0], "--pad", "40", "--pad-token", "nope").stderr
+    assert "no token 'nope'" in run(*LINES, bert, files[0], "--pad", "40", "--pad-token", "nope").stderr
     stated = json.loads(Path(bert).read_text()) | {
         "padding": {
             "strategy": "BatchLongest",
@@ -112,13 +113,13 @@ def test_the_token_to_fill_up_with_is_the_files_or_the_one_given(run, tokenizer,
         }
     }
     Path("left.json").write_text(json.dumps(stated))
-    ids = lines(run("encode", "left.json", files[0], "--pad", "40"))
+    ids = lines(run(*LINES, "left.json", files[0], "--pad", "40"))
     assert [line[0] for line in ids] == [4] * 4
 
 
 def test_decode_leaves_special_tokens_out_where_asked(run, bert, tokenizer, files) -> None:
-    ids = run("encode", bert, files[0], "--add-special", "--pad", "longest").stdout
-    assert run("decode", bert, "--skip-special", input=ids).stdout == Path(files[0]).read_text()
+    ids = run(*LINES, bert, files[0], "--add-special", "--pad", "longest").stdout
+    assert run("decode", bert, "--skip-special", "--unit", "line", input=ids).stdout == Path(files[0]).read_text()
     assert "[PAD]" in run("decode", bert, input=ids).stdout
     marked = run("encode", tokenizer, "--special", "all", input="low<|end|>er\n").stdout
     assert run("decode", tokenizer, "--skip-special", input=marked).stdout == "lower\n"
@@ -132,9 +133,9 @@ def test_files_without_a_last_line_end_stay_lines_of_their_own(run, bert) -> Non
     Path("a.txt").write_text("the fox")
     Path("b.txt").write_text("dog\n")
     tok = tokkit.load(bert)
-    assert lines(run("encode", bert, "a.txt", "b.txt", "--add-special")) == [tok("the fox").ids, tok("dog").ids]
-    assert run("encode", bert, "a.txt", "--add-special").stdout == " ".join(map(str, tok("the fox").ids))
-    assert run("encode", bert, "--add-special", "--pad", "longest", input="").stdout == ""
+    assert lines(run(*LINES, bert, "a.txt", "b.txt", "--add-special")) == [tok("the fox").ids, tok("dog").ids]
+    assert run(*LINES, bert, "a.txt", "--add-special").stdout == " ".join(map(str, tok("the fox").ids))
+    assert run(*LINES, bert, "--add-special", "--pad", "longest", input="").stdout == ""
 
 
 @pytest.mark.parametrize(
@@ -164,12 +165,12 @@ def test_files_without_a_last_line_end_stay_lines_of_their_own(run, bert) -> Non
 def test_what_cannot_be_done_is_an_error_with_the_numbers(run, bert, files, args, code, said) -> None:
     Path("short.txt").write_text("one\n")
     Path("long.txt").write_text("one\n" * 9)
-    out = run("encode", bert, files[0], *args)
+    out = run(*LINES, bert, files[0], *args)
     assert out.exit_code == code
     assert said in out.stderr
 
 
 def test_a_file_that_fails_half_way_is_not_written(run, bert, files) -> None:
-    out = run("encode", bert, files[0], "--pair", files[1], "--pad", "9", "-o", "out.ids")
+    out = run(*LINES, bert, files[0], "--pair", files[1], "--pad", "9", "-o", "out.ids")
     assert out.exit_code == 1
     assert not Path("out.ids").exists()

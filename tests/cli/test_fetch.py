@@ -43,7 +43,7 @@ def test_offline_fetch_is_a_failure_that_names_the_switch(
 def test_commands_take_names_of_encodings_and_models(run: Run, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKKIT_DATA_DIR", str(shared / "vocabs"))
     for name in ("cl100k_base", "gpt-4"):
-        assert run("encode", name, input="Hello, world!").stdout == "9906 11 1917 0"
+        assert run("encode", name, input="Hello, world!").stdout == "9906 11 1917 0\n"
     out = run("count", "cl10k_base", input="x")
     assert out.exit_code == 1
     assert "did you mean cl100k_base" in out.stderr

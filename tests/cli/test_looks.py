@@ -117,8 +117,8 @@ def test_compare_prints_tables_and_takes_files_by_option(run, tokenizer, other) 
     out = run("compare", tokenizer, other, "--file", "a.txt", "--file", "b.txt")
     assert out.exit_code == 0
     for said in (
-        "a.txt: 6 bytes, 1 word\n",
-        "all files: 19 bytes, 3 words",
+        "a.txt: 6 bytes, 1 word, 1 text (each file, or record, is one text)\n",
+        "all files: 19 bytes, 3 words, 2 texts",
         "tokens/word",
         "first difference of other.json",
     ):
@@ -155,7 +155,7 @@ def test_compare_says_how_files_are_given(run, tokenizer) -> None:
 
 def test_one_thing_is_not_called_several(run, tokenizer) -> None:
     Path("a.txt").write_text("e")
-    assert "a.txt: 1 byte, 1 word\n" in run("compare", tokenizer, "--", "a.txt").stdout
+    assert "a.txt: 1 byte, 1 word, 1 text (each file" in run("compare", tokenizer, "--", "a.txt").stdout
     assert run("inspect", tokenizer, "--sample", "e").stdout.endswith("\n1 token\n")
     Path("b.txt").write_text("e!")
     assert run("count", tokenizer, "b.txt", "--limit", 1).stderr == "tokkit: b.txt has more than 1 token\n"
@@ -210,7 +210,9 @@ def test_bench_measures_the_start_of_a_large_file_and_says_so(run, tokenizer) ->
     conditions = json.loads(run(*args, "--json").stdout)["conditions"]
     assert conditions["bytes"] == 1000 // 23 * 23, "whole lines"
     assert conditions["text"] == "the first 0.001 MB of a.txt"
-    assert "the first 0.001 MB of a.txt: 989 bytes, 1 document\n" in run(*args).stdout
+    out = run(*args).stdout
+    assert "the first 0.001 MB of a.txt: 989 bytes, 344 tokens (each file, or record, is one text)\n" in out
+    assert "\n1 document, cut after line feeds: all 344 ids were found equal" in out
     Path("line.txt").write_text("é" * 1000)
     args = ("bench", tokenizer, "line.txt", "--against", "none", "--runs", 1, "--mb", 0.000_999, "--json")
     assert json.loads(run(*args).stdout)["conditions"]["bytes"] == 998, "whole characters"

@@ -42,7 +42,7 @@ def test_errors_are_one_line_without_a_traceback(start, tokenizer, tmp_path) -> 
 @pytest.mark.parametrize("output", ["ids", "tokens"])
 def test_a_reader_that_goes_away_ends_it_quietly(start, tokenizer, tmp_path, output) -> None:
     (tmp_path / "big.txt").write_text("low lower lowest\n" * 200_000)
-    process = start("encode", tokenizer, "big.txt", "--output", output)
+    process = start("encode", tokenizer, "big.txt", "--output", output, "--unit", "line")
     assert process.stdout is not None
     assert process.stdout.readline()
     process.stdout.close()

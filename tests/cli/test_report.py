@@ -10,7 +10,7 @@ def test_sources_are_reported_by_name_and_by_path(tokenizer: str, tmp_path: Path
     (tmp_path / "a.txt").write_text("low lower lowest\n")
     (tmp_path / "b.txt").write_text("straße naïve\n", encoding="utf-8")
     table = run("report", tokenizer, "en=a.txt", "de=b.txt").stdout.splitlines()
-    assert [line.split()[0] for line in table] == ["source", "en", "de", "all", "parity"]
+    assert [line.split()[0] for line in table] == ["source", "en", "de", "all", "parity", "each"]
     assert "unknown" not in table[0], "a byte-level vocabulary has no unknown token"
     found = json.loads(run("report", tokenizer, "a.txt", "b.txt", "--json", "--reference", "b.txt").stdout)
     assert [row["source"] for row in found["sources"]] == ["a.txt", "b.txt"]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tokkit
+from tokkit.corpus.text_counts import RULE
 
 if TYPE_CHECKING:
     from conftest import Run, Start
@@ -27,7 +28,7 @@ def test_without_a_terminal_tokens_stand_between_bars(run: Run, tokenizer: str) 
     pieces = [tok.vocab[id_].decode() for id_ in tok.encode("low lower\nnew")]
     *lines, last = out.stdout.splitlines()
     assert [piece for line in lines for piece in line.strip("│").split("│")] == [p.replace("\n", "\\n") for p in pieces]
-    assert last == f"{len(pieces)} tokens, 13 bytes, {13 / len(pieces):.2f} bytes per token"
+    assert last == f"{len(pieces)} tokens, 13 bytes, {13 / len(pieces):.2f} bytes per token ({RULE})"
     assert "\x1b" not in out.stdout
 
 
@@ -66,7 +67,7 @@ def test_all_of_a_text_is_shown_whatever_the_model_covers(run: Run, model: str) 
 
 
 def test_an_empty_text_has_no_tokens(run: Run, tokenizer: str) -> None:
-    assert run("view", tokenizer, input="").stdout == "0 tokens, 0 bytes\n"
+    assert run("view", tokenizer, input="").stdout == f"0 tokens, 0 bytes ({RULE})\n"
 
 
 def test_side_by_side_each_line_is_shown_by_each_tokenizer_and_differences_are_marked(run: Run) -> None:

@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     while (known < text.n && tk_is_continuation(text.p[known])) known++;
     int status;
     fz_text beginning = fz_copy(text.p, known);
-    at = tk_open_cut(&plan, &w, &d.dfa, beginning.p, known, &status);
+    at = tk_open_cut(&plan, &w, &d.dfa, beginning.p, known, 1, &status);
     CHECK(status == TK_OK && at <= known);
     if (at) {
         w.n_ids = 0;

@@ -26,7 +26,7 @@ REQUIRED: dict[str, dict[str, str]] = {
     "convert": {"source": "tok.json", "target": "new.json"},
     "view": {"tokenizer": "tok.json", "files": "a.txt"},
     "inspect": {"tokenizer": "tok.json"},
-    "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260"},
+    "compare": {"inputs": "a.txt", "train": "bbpe", "vocab_sizes": "260", "held_out": "0.5"},
     "report": {"tokenizer": "tok.json", "sources": "a.txt"},
     "bench": {"tokenizer": "tok.json", "file": "a.txt", "against": "none", "runs": "1"},
     "counts build": {"shards": "a.txt", "output": "counts"},

@@ -202,7 +202,7 @@ def test_pruning_leaves_out_rare_words_and_is_written_down(shards: list[str], tm
     assert counted(tmp_path / "p.counts") == {word: n for word, n in whole.items() if n >= 2}
     assert totals.words < len(whole)
     assert CountFiles(tmp_path / "p.counts").header.min_count == 2
-    other = build_counts([str(tmp_path)], tmp_path / "other", unit="line", model="bbpe")
+    other = build_counts([str(tmp_path)], tmp_path / "other", unit="file", model="bbpe")
     with pytest.raises(CorpusError, match=r"min-count 2, and .* min-count 1"):
         CountFiles([tmp_path / "p.counts", other[0].path])
 
@@ -213,9 +213,9 @@ def test_counts_of_different_options_are_refused_and_both_named(shards: list[str
     with pytest.raises(CorpusError, match=rf"{one.name} has counts .*'gpt2', and .*{other.name} has counts .*'cl100k'"):
         merge_counts([one, other], tmp_path / "all.counts")
     assert not (tmp_path / "all.counts").exists()
-    file = build_counts(shards[1:2], tmp_path / "file", unit="file")[0].path
-    with pytest.raises(CorpusError, match=r"unit 'line', and .* unit 'file'"):
-        CountFiles([one, file])
+    by_line = build_counts(shards[1:2], tmp_path / "lines", unit="line")[0].path
+    with pytest.raises(CorpusError, match=r"unit 'file', and .* unit 'line'"):
+        CountFiles([one, by_line])
     with pytest.raises(OptionError, match=r"'gpt2', but the training needs those of .*'o200k'"):
         train(CountFiles(one), pattern="o200k", vocab_size=300)
     with pytest.raises(OptionError, match="trained on text"):

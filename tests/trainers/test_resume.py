@@ -226,7 +226,7 @@ def test_a_state_of_another_training_is_refused(name: str, corpus: str, tmp_path
     with pytest.raises(OptionError, match=r"training on \S+corpus.txt, not on a mapping of 2 words"):
         train({"low": 1, "lower": 2}, resume=True, **given)
     with pytest.raises(OptionError, match=r"on \S+corpus.txt, as it was before"):
-        train(corpus, resume=True, unit="file", **given)
+        train(corpus, resume=True, unit="paragraph", **given)
     with pytest.raises(OptionError, match="resume needs a state"):
         train(corpus, **{**given, "state": None, "resume": True})
     with pytest.raises(OptionError, match="state_every is 0"):

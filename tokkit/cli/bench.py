@@ -134,12 +134,12 @@ def command(
 
         plan.command(tok, file, chosen)
         return
-    name, text = _text(file, Reading("line", chosen["field"], chosen["input_errors"]), int(mb * 1e6))
+    name, texts = _texts(file, Reading("file", chosen["field"], chosen["input_errors"]), int(mb * 1e6))
     with Progress(chosen["progress"]) as progress:
         encoders = [name for name in against if name in RIVALS]
-        found = measured(tok, text, encoders, threads=threads, runs=runs, progress=progress)
+        found = measured(tok, texts, encoders, threads=threads, runs=runs, progress=progress)
         if stages:
-            found["stages"] = of_stages(tok, text, runs, progress)
+            found["stages"] = of_stages(tok, texts, runs, progress)
         if train or memory:
             from tokkit.cli import bench_processes
 
@@ -150,11 +150,11 @@ def command(
 
             if train:
                 found["training"] = bench_processes.training(
-                    text, against, vocab_size=chosen["vocab_size"], threads=threads, runs=runs, tick=tick
+                    "".join(texts), against, vocab_size=chosen["vocab_size"], threads=threads, runs=runs, tick=tick
                 )
             if memory:
-                found["memory"] = bench_processes.memory(tok, text, against, runs=runs, tick=tick)
-    found = {"conditions": conditions(tokenizer, name, text, threads, runs), **found}
+                found["memory"] = bench_processes.memory(tok, "".join(texts), against, runs=runs, tick=tick)
+    found = {"conditions": conditions(tokenizer, name, texts, threads, runs), **found}
     if chosen["json"]:
         say_json(found)
     else:
@@ -180,33 +180,22 @@ def _panels(found: dict[str, Any]) -> list[tuple[str, dict[str, float]]]:
     return panels
 
 
-def _text(file: str | None, reading: Reading, limit: int) -> tuple[str, str]:
-    """Return (description, text); the text ends with the line in which `limit` bytes are reached."""
+def _texts(file: str | None, reading: Reading, limit: int) -> tuple[str, list[str]]:
+    """Return (description, texts) of the first `limit` bytes, up to the end of a line."""
     from tokkit.cli.inputs import expand
     from tokkit.corpus import bundled
 
     paths = expand([file]) if file else list(map(str, bundled.paths()))
     name = ", ".join(paths) if file else f"the bundled corpus ({len(paths)} files)"
-    parts: list[str] = []
-    size = 0
-    for batch, _ in (batch for path in paths for batch in reading.batches(path)):
-        data = "".join(batch).encode()
-        if size + len(data) <= limit:
-            parts.append(data.decode())
-            size += len(data)
-            continue
-        end = data.rfind(b"\n", 0, limit - size) + 1
-        # If no line ends there, a character may have been cut.
-        parts.append(data[: end or (0 if parts else limit)].decode("utf-8", "ignore"))
-        return f"the first {limit / 1e6:g} MB of {name}", "".join(parts)
-    if not size:
+    texts, whole = reading.beginning(paths, limit)
+    if not any(texts):
         from tokkit.errors import CorpusError
 
         raise CorpusError(f"{name} is empty: there is nothing to measure")
-    return name, "".join(parts)
+    return name if whole else f"the first {limit / 1e6:g} MB of {name}", texts
 
 
-def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) -> dict[str, Any]:
+def conditions(tokenizer: str, name: str, texts: list[str], threads: int, runs: int) -> dict[str, Any]:
     """Return the conditions of the measurement."""
     import platform
 
@@ -218,8 +207,9 @@ def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) ->
     return {
         "vocabulary": tokenizer,
         "text": name,
-        "bytes": len(text.encode()),
-        "documents": len(measure.cut(text)),
+        "bytes": sum(len(text.encode()) for text in texts),
+        "texts": len(texts),
+        "documents": len(measure.documents(texts)),
         "threads": threads,
         "runs": runs,
         "python": platform.python_version(),
@@ -230,13 +220,13 @@ def conditions(tokenizer: str, name: str, text: str, threads: int, runs: int) ->
 
 
 def measured(
-    tok: Tokenizer, text: str, against: list[str], *, threads: int, runs: int, progress: Any
+    tok: Tokenizer, whole: list[str], against: list[str], *, threads: int, runs: int, progress: Any
 ) -> dict[str, Any]:
     """Return the figures of each contender, and the reason for each that has none."""
     from tokkit.cli import measure, rivals
 
     progress("check", 0, len(against))
-    documents = measure.cut(text)
+    documents = measure.documents(whole)
     texts = [document.decode() for document in documents]
     ids = {special: [tok.encode_to_numpy(t, special=special) for t in texts] for special in ("text", "all")}
     contenders = {"tokkit": rivals.tokkit(tok, threads)}
@@ -255,7 +245,7 @@ def measured(
     total = len(contenders) * (min(runs, measure.COLD_RUNS) + runs)
     builds = {name: contender.build for name, contender in contenders.items()}
     times = measure.time_encoders(builds, documents, runs, lambda: progress("bench", next(steps), total))
-    ours, size = times["tokkit"], len(text.encode())
+    ours, size = times["tokkit"], sum(map(len, documents))
     figures = [
         {"name": name, "version": contenders[name].version, "call": contenders[name].call}
         | {"cold_mb_s": round(size / time.cold / 1e6, 2), "warm_mb_s": round(size / time.warm / 1e6, 2)}
@@ -263,26 +253,32 @@ def measured(
         | {"cold_passes": time.cold_passes, "warm_passes": time.warm_passes}
         for name, time in times.items()
     ]
-    return {"tokens": sum(map(len, ids["text"])), "encoders": figures, "skipped": skipped}
+    counts = {"tokens": sum(map(tok.count, whole)), "document_tokens": sum(map(len, ids["text"]))}
+    return {**counts, "encoders": figures, "skipped": skipped}
 
 
-def of_stages(tok: Tokenizer, text: str, runs: int, progress: Any) -> dict[str, Any]:
+def of_stages(tok: Tokenizer, texts: list[str], runs: int, progress: Any) -> dict[str, Any]:
     """Return the cost of each stage of encoding, measured in one thread."""
     from tokkit.cli import measure, stage_timing
 
-    return stage_timing.measured(tok.definition, measure.cut(text), runs, lambda done, of: progress("stages", done, of))
+    return stage_timing.measured(
+        tok.definition, measure.documents(texts), runs, lambda done, of: progress("stages", done, of)
+    )
 
 
 def show(found: dict[str, Any]) -> None:
     """Print the conditions, the table, and a line for each rival that was not measured."""
     from tokkit.cli.output import counted, say, table
+    from tokkit.corpus.text_counts import RULE
 
     given = found["conditions"]
-    size = counted(given["bytes"], "byte")
-    say(f"{given['vocabulary']} on {given['text']}: {size}, {counted(given['documents'], 'document')}")
+    size = f"{counted(given['bytes'], 'byte')}, {counted(found['tokens'], 'token')}"
+    say(f"{given['vocabulary']} on {given['text']}: {size} ({RULE})")
     say(f"{counted(given['threads'], 'thread')}, medians; the table shows the number of passes (cold+warm)")
     say(f"Python {given['python']}, numpy {given['numpy']}, {given['system']}, {given['cpu']}")
-    say(f"all {found['tokens']:,} ids were found equal before anything was timed; x: how many times as fast tokkit is")
+    documents = f"{counted(given['documents'], 'document')}, cut after line feeds"
+    say(f"{documents}: all {found['document_tokens']:,} ids were found equal before anything was timed")
+    say("x: how many times as fast tokkit is")
     say("")
     head = ("encoder", "call", "passes", "cold MB/s", "warm MB/s", "cold", "warm")
     rows = [

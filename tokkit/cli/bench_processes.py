@@ -76,7 +76,8 @@ def training(
         path = Path(folder, "text.txt")
         path.write_text(text, encoding="utf-8", newline="\n")
         for model, rival, said, is_same in TRAINERS:
-            options = {"hard_vocab_limit": False} if rival == "sentencepiece" else {}
+            # tokenizers reads files line by line.
+            options = {"hard_vocab_limit": False} if rival == "sentencepiece" else {"unit": "line"}
             job = {"what": "train", "model": model, "text": str(path), "vocab_size": vocab_size, "threads": threads}
             digests = {}
             for who in ("tokkit", *(name for name in (rival,) if name in against)):

@@ -63,7 +63,8 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.1,
     metavar="PART",
-    help="With --train and no FILE: share of the lines to measure on, evenly spaced, which are not trained on.",
+    help="With --train and no FILE: share of the text to measure on, in passages of a few lines, evenly spaced, which "
+    "are not trained on.",
 )
 @click.option(
     "--plot", type=options.OUTPUT, metavar="PNG", help="With --train: also plot the measures over vocabulary size."
@@ -81,12 +82,12 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
 def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen: Any) -> None:
     """Compare tokenizers: tokens, bytes per token, compression against the first, tokens per word and text, oov.
 
-    Words are separated by white space; oov is the share of words with an unknown token. Name files after -- or by
-    --file; without any, the bundled corpus is used. For each tokenizer, the first place is shown where it splits the
-    text differently from the first tokenizer.
+    Each file, or record, is one text. Words are separated by white space; oov is the share of words with an unknown
+    token. Name files after -- or by --file; without any, the bundled corpus is used. For each tokenizer, the first
+    place is shown where it splits the text differently from the first tokenizer.
 
-    With --train, models are trained on CORPUS to several sizes and measured on held-out lines, or on FILE. Options are
-    those of `tokkit train`, except that case is kept and bpe has an unknown token. Blank lines do not count.
+    With --train, models are trained on CORPUS to several sizes and measured on held-out passages, or on FILE. Options
+    are those of `tokkit train`, except that case is kept and bpe has an unknown token.
     """
     trains = chosen["train"] is not None
     for name in OF_FILES if trains else OF_TRAINING:

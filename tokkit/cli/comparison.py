@@ -14,6 +14,7 @@ from tokkit.cli.inputs import Reading, expand
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.token_text import readable, shortened
 from tokkit.cli.usage import Counts, Usage
+from tokkit.corpus.text_counts import RULE
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
@@ -139,7 +140,8 @@ def show(found: dict[str, Any]) -> None:
     entries = found["files"] if len(found["files"]) > 1 else []
     for entry in [*entries, found["total"]]:
         name = entry.get("file", found["files"][0]["file"] if len(found["files"]) == 1 else "all files")
-        say(f"{name}: {counted(entry['bytes'], 'byte')}, {counted(entry['words'], 'word')}")
+        size = ", ".join(counted(entry[what], what.removesuffix("s")) for what in ("bytes", "words", "texts"))
+        say(f"{name}: {size} ({RULE})")
         rows = [
             (tok, found["tokenizers"][tok]["vocab_size"], *shown_rates(rates, COLUMNS))
             for tok, rates in entry["tokens"].items()

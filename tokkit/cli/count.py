@@ -49,7 +49,11 @@ A price table is a TOML file that you write, with prices per million tokens:
 @options.threads
 @options.as_json
 def command(tokenizer: str, files: tuple[str, ...], limit: int | None, json: bool, **chosen: Any) -> int:
-    """Count the tokens of each file, or of stdin, and their total."""
+    """Count the tokens of each file, or of stdin, and their total.
+
+    Each file, or record of a .jsonl file, is one text, with its line ends: so do train, report, compare, encode, view
+    and bench.
+    """
     from tokkit.cli import counting
     from tokkit.cli.inputs import Reading, expand, load
     from tokkit.cli.output import say_json

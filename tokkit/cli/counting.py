@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, Reading
 from tokkit.cli.output import counted, say
-from tokkit.corpus import paths
+from tokkit.corpus.text_counts import count_file
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
     from tokkit.cli.costs import Price, Prices
-    from tokkit.corpus.id_writers import IdWriter
+    from tokkit.engines.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 COLUMNS = ("lines", "words", "bytes")
-
-
-class _Counter:
-    """Counts ids, through the interface of an `IdWriter`."""
-
-    def __init__(self) -> None:
-        self.n_ids = self.documents = 0
-
-    def reads(self, path: str) -> None:
-        """Accept every file, because nothing is written."""
-
-    def write(self, ids: Any) -> None:
-        """Count packed ids of four bytes."""
-        self.n_ids += memoryview(ids).nbytes // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,29 +28,22 @@ class Counting:
 
     tok: Tokenizer
     reading: Reading
-    special: str
+    special: Special
     threads: int | None
     columns: tuple[str, ...]
 
     def of(self, path: str) -> dict[str, Any]:
-        """Return the counts of a file; a file that is one text is read in constant memory."""
-        entry: dict[str, Any] = {"file": path, **dict.fromkeys(self.columns, 0), "tokens": 0}
-        if not self.columns and not paths.holds_records(path):
-            counter = _Counter()
-            # Not in a second thread: Ctrl-C could not stop one that waits for a pipe or a terminal.
-            threads = self.threads if os.path.isfile(path) else 1
-            encoder = self.tok.file_encoder(
-                special=self.special, threads=threads, input_errors=self.reading.input_errors, narrow=False
-            )
-            encoder.encode(path, cast("IdWriter", counter))
-            return entry | {"tokens": counter.n_ids}
-        for text in self.reading.texts(path):
-            entry["tokens"] += self.tok.count(text, special=self.special)
-            if self.columns:
-                found = {"lines": text.count("\n"), "words": len(text.split()), "bytes": len(text.encode())}
-                for column in self.columns:
-                    entry[column] += found[column]
-        return entry
+        """Return the counts of a file."""
+        found = count_file(
+            self.tok,
+            path,
+            special=self.special,
+            field=self.reading.field,
+            input_errors=self.reading.input_errors,
+            threads=self.threads,
+            tokens_only=not self.columns,
+        )
+        return {"file": path} | {name: getattr(found, name) for name in (*self.columns, "tokens")}
 
 
 def total(entries: list[dict[str, Any]]) -> dict[str, Any]:

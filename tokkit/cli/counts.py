@@ -79,8 +79,8 @@ output = click.option("-o", "--output", required=True, type=options.OUTPUT, meta
 @click.option(
     "--unit",
     type=click.Choice(["line", "paragraph", "file"]),
-    default="line",
-    help="What a document is; no word crosses its end.",
+    show_default="file for bbpe, and for word and hybrid with a pattern; else line",
+    help="What a document is in text files; no word crosses its end.",
 )
 @click.option(
     "--max-memory",

@@ -37,8 +37,8 @@ from tokkit.cli import options
 @click.option(
     "--unit",
     type=click.Choice(["line", "file"]),
-    default="line",
-    help="What each line of ids or json holds: one line of text without its line feed, or a whole file.",
+    default="file",
+    help="What each line of ids or json holds: a whole file, or one line of text without its line feed.",
 )
 @click.option(
     "--skip-special", is_flag=True, help="Leave out special tokens, such as those that encode --add-special adds."

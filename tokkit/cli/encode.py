@@ -9,12 +9,12 @@ import click
 from tokkit.cli import options
 
 LOSSLESS = """\b
---unit line   Each line of the input is encoded without its line feed to one line of output. The last output
-              line ends in a line feed if the last input line does, so that decode restores the same bytes.
-              A .jsonl record is one line of output. (npy and bin have no lines: there, line feeds are encoded
-              with their lines.)
---unit file   Each file is encoded as a whole, with its line feeds, to one line of output; decode it with
-              --unit file. This is the default for npy and bin."""
+--unit file   Each file, or .jsonl record, is encoded as one text, with its line feeds, to one line of output. The
+              number of ids is that of tokkit count, and decode restores the same bytes.
+--unit line   Each line of the input is encoded without its line feed to one line of output: decode it with
+              --unit line. The last output line ends in a line feed if the last input line does. (npy and bin
+              have no lines: there, line feeds are encoded with their lines.) This is the default for --output
+              subwords."""
 
 
 def _length(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -108,7 +108,7 @@ class Output(click.Choice):  # type: ignore[type-arg]  # no generic class in cli
 @click.option(
     "--unit",
     type=click.Choice(["line", "file"]),
-    show_default="line; file for npy and bin",
+    show_default="file; line for subwords",
     help="What is encoded as one text.",
 )
 @options.special
@@ -133,7 +133,7 @@ def command(
     subwords.check(output, chosen, more=more)
     encodings.check_pair(chosen["pair"], files)
     tok = load(tokenizer, chosen["pattern"])
-    default: Any = "file" if output in id_files.BINARY else "line"
+    default: Any = "line" if output == "subwords" else "file"
     reading = Reading(chosen["unit"] or default, chosen["field"], chosen["input_errors"])
     with Progress(chosen["progress"]) as progress:
         source = id_files.Source(tok, files, reading, chosen["special"], chosen["threads"], progress)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tokkit.cli import output
 from tokkit.cli.inputs import Reading, expand, total_bytes
 from tokkit.cli.token_text import readable
+from tokkit.corpus.encode_file import IdSink
 from tokkit.corpus.id_writers import IdWriter
 from tokkit.corpus.paths import holds_records, size_of
 from tokkit.errors import OptionError
@@ -68,20 +69,56 @@ class Source:
         """Return whether each file is one text, without records."""
         return self.reading.unit == "file" and not any(map(holds_records, expand(self.files)))
 
-    def write_files(self, writer: IdWriter, *, narrow: bool) -> None:
+    def write_files(self, writer: IdSink, *, narrow: bool) -> None:
         """Write the ids of each file as it is read, in constant memory."""
         paths = expand(self.files)
         total, before = total_bytes(paths), 0
-        encoder = self.tok.file_encoder(
-            special=self.special, threads=self.threads, input_errors=self.reading.input_errors, narrow=narrow
-        )
         for path in paths:
+            # Not in a second thread: Ctrl-C could not stop one that waits for a pipe or a terminal.
+            threads = self.threads if os.path.isfile(path) else 1
+            encoder = self.tok.file_encoder(
+                special=self.special, threads=threads, input_errors=self.reading.input_errors, narrow=narrow
+            )
 
             def tick(done: int, before: int = before) -> None:
                 self.progress("encode", before + done, total)
 
             encoder.encode(path, writer, tick)
             before += size_of(path)
+
+
+class _Lines:
+    """Writes the ids of each file as one line, as they come."""
+
+    def __init__(self, file: BinaryIO, kind: str, tok: Tokenizer) -> None:
+        self._file, self._documents, self._vocab = file, 0, tok.vocab
+        self._start, self._between, self._end = (b"[", b",", b"]\n") if kind == "json" else (b"", b" ", b"\n")
+        self._word = self._token if kind == "tokens" else str
+        self._begun = False
+
+    def _token(self, id_: int) -> str:
+        return readable(self._vocab[id_])
+
+    def reads(self, path: str) -> None:
+        """Accept every file: the output is complete before it replaces one."""
+
+    def write(self, data: Any) -> None:
+        """Write packed ids of four bytes."""
+        ids = np.frombuffer(data, dtype=np.uint32).tolist()
+        if ids:
+            self._file.write(self._between if self._begun else self._start)
+            self._file.write(self._between.join([self._word(id_).encode() for id_ in ids]))
+            self._begun = True
+
+    @property
+    def documents(self) -> int:
+        """The number of lines; a new one ends a line."""
+        return self._documents
+
+    @documents.setter
+    def documents(self, n: int) -> None:
+        self._file.write((b"" if self._begun else self._start) + self._end)
+        self._documents, self._begun = n, False
 
 
 def kind_of(path: str) -> str | None:
@@ -124,6 +161,9 @@ def write_lines(
     line_of = _tokens_line(source.tok) if kind == "tokens" else _json_line if kind == "json" else _ids_line
     unended = False
     with output.writing(path, force=force) as file:
+        if from_text is None and source.is_text_by_file():
+            source.write_files(_Lines(file, kind, source.tok), narrow=False)
+            return
         for ids, offsets, texts, lines in source.batches(with_line_ends=False):
             flat, ends = ids.tolist(), offsets.tolist()
             out = ["\n"] if unended else []

@@ -109,6 +109,49 @@ class Reading:
         """Return all texts of a file."""
         return [text for batch, _ in self.batches(path) for text in batch]
 
+    def beginning(self, paths: Sequence[str], n_bytes: int) -> tuple[list[str], bool]:
+        """Return the first texts of files, about `n_bytes` in all, and whether they are all.
+
+        The last text may be the beginning of one, up to the end of a line (or of a character, if none ends there).
+        """
+        from tokkit.corpus.paths import holds_records
+
+        found: list[str] = []
+        left = n_bytes
+        for path in paths:
+            if holds_records(path):
+                for batch, _ in self.batches(path):
+                    for text in batch:
+                        if left <= 0:
+                            return found, False
+                        found.append(text)
+                        left -= len(text.encode())
+                continue
+            text, whole = self._start(path, max(left, 0))
+            if whole or text:
+                found.append(text)
+            if not whole:
+                return found, False
+            left -= len(text.encode())
+        return found, True
+
+    def _start(self, path: str, n_bytes: int) -> tuple[str, bool]:
+        """Return the first bytes of a text file, up to the end of a line, and whether they are all."""
+        from tokkit.corpus import paths, readers
+        from tokkit.corpus.readers import Block
+
+        name = paths.input_name(path)
+        with paths.opened(path, name) as (stream, _):
+            data = b""
+            while len(data) <= n_bytes and (more := readers.read_block(stream, name, n_bytes + 1 - len(data))):
+                data += more
+        whole = len(data) <= n_bytes
+        if not whole and not (end := data.rfind(b"\n", 0, n_bytes) + 1):
+            end = n_bytes
+            while end > n_bytes - 3 and data[end] & 0xC0 == 0x80:
+                end -= 1
+        return self._decoded(Block(data if whole else data[:end], "file", name)), whole
+
     def _decoded(self, block: Block) -> str:
         try:
             return block.data.decode("utf-8", self.input_errors)

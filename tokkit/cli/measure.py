@@ -46,6 +46,11 @@ def cut(text: str, size: int = DOCUMENT_BYTES) -> list[bytes]:
     return documents
 
 
+def documents(texts: Sequence[str]) -> list[bytes]:
+    """Return the documents of texts; see `cut`."""
+    return [document for text in texts for document in cut(text)]
+
+
 def rows(output: Any) -> list[NDArray[np.uint32]]:
     """Return the ids of each document, from any form that an encoder returns."""
     if isinstance(output, tuple):

@@ -80,7 +80,7 @@ def measure(tok: Tokenizer, path: str, *, field: str = "text", input_errors: Any
         place = Path(folder)
         for run in range(RUNS):
             started = time.process_time()
-            made = encode_shards(tok, path, place / f"ids{run}", threads=1, **reading)
+            made = encode_shards(tok, path, place / f"ids{run}", threads=1, unit="file", **reading)
             encode_seconds = min(encode_seconds, time.process_time() - started)
             started = time.process_time()
             counted = build_counts(path, place / f"counts{run}", field=field, **counting)

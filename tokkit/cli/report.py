@@ -56,10 +56,11 @@ def command(tokenizer: str, pattern: str | None, sources: tuple[str, ...], json:
     All FILEs with the same NAME are one source (files, folders and globs as in tokkit train); a FILE without a name is
     a source of its own. Parity is tokens per character (see --per) relative to the reference: 2 means twice as many.
     Rényi is the Rényi efficiency: 1 if all tokens are used equally often. Byte tokens are tokens of the text that are
-    not whole characters.
+    not whole characters. Each file, or record, is one text, with its line ends.
     """
     from tokkit.cli import output
     from tokkit.cli.inputs import load
+    from tokkit.corpus.text_counts import RULE
     from tokkit.view import source_report
 
     tok = load(tokenizer, pattern)
@@ -75,6 +76,7 @@ def command(tokenizer: str, pattern: str | None, sources: tuple[str, ...], json:
     found = [row["parity"] for row in rows if row["parity"]]
     if len(found) > 1:
         output.say(f"parity per {chosen['per']}: from {min(found):.2f} to {max(found):.2f}")
+    output.say(RULE)
 
 
 def _shown(name: str, value: float | None) -> str:

@@ -241,8 +241,8 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
 @click.option(
     "--unit",
     type=click.Choice(["line", "paragraph", "file"]),
-    default="line",
-    help="What a document is; no token crosses its end.",
+    show_default="file for bbpe, and for word and hybrid with a pattern; else line",
+    help="What a document is in text files; no token crosses its end. Tokens may hold line ends with file.",
 )
 @options.field
 @options.threads

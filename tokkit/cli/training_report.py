@@ -11,6 +11,7 @@ from tokkit.cli import mixing
 from tokkit.cli.inputs import Reading
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.token_text import merges, readable, shortened
+from tokkit.corpus.text_counts import RULE
 from tokkit.trainers.options import Step
 
 if TYPE_CHECKING:
@@ -96,20 +97,11 @@ def _measured_text(job: Job) -> tuple[list[str], bool]:
     """
     from tokkit.corpus.paths import TABLES, files_of, suffix_of
 
-    texts: list[str] = []
     paths = [] if job.counts is not None else files_of(job.inputs)
     if not paths or not all(os.path.isfile(path) and suffix_of(path) not in TABLES for path in paths):
-        return texts, False
-    reading = Reading("line", job.options["field"], job.options["input_errors"])
-    size = 0
-    for path in paths:
-        for batch, _ in reading.batches(path):
-            for text in batch:
-                if size >= MEASURED_BYTES:
-                    return texts, False
-                texts.append(text)
-                size += len(text.encode())
-    return texts, True
+        return [], False
+    reading = Reading("file", job.options["field"], job.options["input_errors"])
+    return reading.beginning(paths, MEASURED_BYTES)
 
 
 def _sample(tok: Tokenizer) -> dict[str, Any]:
@@ -156,7 +148,7 @@ def _show_one(made: dict[str, Any], about: dict[str, Any], job: Job) -> None:
         where = "the corpus takes" if whole else f"the first {size:,} bytes take"
         say(
             f"  compression   {made['bytes_per_token']:.2f} bytes per token: {where} "
-            f"{counted(made['tokens'], 'token')}, as raw bytes {size:,}"
+            f"{counted(made['tokens'], 'token')}, as raw bytes {size:,} ({RULE})"
         )
     _show_merges(made)
     say(f"  file          {made['file']}")

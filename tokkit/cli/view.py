@@ -67,6 +67,7 @@ def command(
     from tokkit.cli.inputs import Reading, expand, load
     from tokkit.cli.output import check, counted, put, say
     from tokkit.cli.token_lines import compared_lines, in_colours, shown_tokens
+    from tokkit.corpus.text_counts import RULE
 
     if as_page or output is not None:
         output = output or "tokens.html"
@@ -102,7 +103,7 @@ def command(
         n_bytes += len(text.encode())
     for name, n_tokens in totals.items():
         rate = f", {n_bytes / n_tokens:.2f} bytes per token" if n_tokens else ""
-        said = f"{counted(n_tokens, 'token')}, {counted(n_bytes, 'byte')}{rate}"
+        said = f"{counted(n_tokens, 'token')}, {counted(n_bytes, 'byte')}{rate} ({RULE})"
         say(f"{name}: {said}" if others else said)
 
 

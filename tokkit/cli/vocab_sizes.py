@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +15,11 @@ from tokkit.cli.comparison import shown_rates, texts_of
 from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table, writing
+from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
 from tokkit.cli.token_text import shortened
 from tokkit.cli.train_options import BELONGS, MODELS
 from tokkit.cli.usage import Usage
+from tokkit.corpus.text_counts import RULE
 from tokkit.errors import CorpusError, OptionError
 
 if TYPE_CHECKING:
@@ -32,6 +34,10 @@ NAMES: dict[str, dict[str, Any]] = {
     "hybrid-byte": {"model": "hybrid", "fallback": "byte"},
 }
 """Names for --train that `tokkit train --model` does not have, or trains differently."""
+GENERAL = ("model", "unit", "field", "input_errors", "threads")
+"""Options of `train` that no model has of its own."""
+PASSAGE_BYTES = 200
+"""Minimum bytes of a passage: several lines, so that tokens over line ends count, and some of each small file."""
 SIZES = (1000, 2000, 4000, 8000, 16000, 32000)
 COLUMNS = {
     "tokens": "tokens",
@@ -61,34 +67,69 @@ def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
-    """The documents (lines or records) of files; the share `part` of the non-blank ones is held out, evenly spaced."""
+class Passages:
+    """The passages of files: PASSAGE_BYTES or more of whole lines, or a record. The share `part` is held out."""
 
     files: list[str]
     reading: Reading
     part: float
 
-    def documents(self) -> Iterator[tuple[str, str, bool]]:
-        """Yield (file, document, is held out); document n is held out if n · part passes an integer."""
+    def __iter__(self) -> Iterator[tuple[str, str, bool, bool]]:
+        """Yield (file, passage, is held out, is a record); passage n is held out if n · part passes an integer.
+
+        Blank passages are not numbered, and never held out.
+        """
         n = 0
         for path in self.files:
-            for batch, _ in self.reading.batches(path):
-                for text in batch:
-                    if text.isspace() or not text:
-                        continue
-                    n += 1
-                    yield path, text, int(n * self.part) > int((n - 1) * self.part)
+            for text, is_record in self._of(path):
+                blank = not text.strip()
+                n += not blank
+                yield path, text, not blank and int(n * self.part) > int((n - 1) * self.part), is_record
 
-    def training(self) -> Iterator[str]:
-        """Yield the documents to train on."""
-        return (text for _, text, out in self.documents() if not out)
+    def _of(self, path: str) -> Iterator[tuple[str, bool]]:
+        held: list[str] = []
+        size = 0
+        for batch, are_lines in self.reading.batches(path):
+            for text in batch:
+                if not are_lines:
+                    yield text, True
+                    continue
+                held.append(text)
+                size += len(text.encode())
+                if size >= PASSAGE_BYTES:
+                    yield "".join(held), False
+                    held, size = [], 0
+        if held:
+            yield "".join(held), False
+
+    def training(self, unit: str, *, bare: bool) -> Iterator[str]:
+        """Yield the documents to train on: the text between what is held out, or the `unit` in it; `bare` lines."""
+        from tokkit.corpus.readers import Block
+
+        for text in self._kept():
+            for document in Block(text.encode(), unit, "the corpus").documents("strict"):
+                yield document.removesuffix("\n") if bare else document
+
+    def _kept(self) -> Iterator[str]:
+        last, held = None, list[str]()
+        for path, text, out, is_record in self:
+            if held and (out or is_record or path != last):
+                yield "".join(held)
+                held = []
+            last = path
+            if is_record and not out:
+                yield text
+            elif not out:
+                held.append(text)
+        if held:
+            yield "".join(held)
 
 
 @dataclass(slots=True)
 class Job:
-    """The models to train, the training text, and the text to measure on."""
+    """The models to train, the training text by the unit of a model, and the texts to measure on."""
 
-    source: Callable[[], Any]
+    source: Callable[[str, dict[str, Any]], Any]
     held_out: list[tuple[str, str]]
     said: str
     models: dict[str, dict[str, Any]]
@@ -102,7 +143,7 @@ def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) ->
     """Return the job: the texts to measure on are `files`, or else held out of `inputs`."""
     if STDIN in inputs:
         raise click.UsageError("the corpus is read once for each model, so it cannot be standard input: give files")
-    reading = Reading("line", chosen["field"], chosen["input_errors"])
+    reading = Reading("file", chosen["field"], chosen["input_errors"])
     models, sizes = model_options(chosen["train"]), sorted(chosen["vocab_sizes"] or SIZES)
     if not inputs:
         from tokkit.corpus import bundled
@@ -113,22 +154,30 @@ def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) ->
         documents = [(name, text) for name, texts in texts_of(files, reading) for text in texts if text.strip()]
         known = {os.path.realpath(path) for path in paths}
         trained_on = sum(name != STDIN and os.path.realpath(name) in known for name in files)
-        said = f"measured on {counted(len(documents), 'text')} of {counted(len(files), 'file')}, " + (
+        said = f"measured on {counted(len(documents), 'text')} of {counted(len(files), 'file')} ({RULE}), " + (
             f"{trained_on} of them trained on" if trained_on else "not trained on"
         )
-        return Job(lambda: paths, documents, said, models, sizes, chosen["threads"])
-    corpus = Corpus(paths, reading, chosen["held_out"])
+        return Job(lambda unit, options: paths, documents, said, models, sizes, chosen["threads"])
+    passages = Passages(paths, replace(reading, unit="line"), chosen["held_out"])
     n, documents = 0, []
-    for name, text, out in corpus.documents():
-        n += 1
+    for name, text, out, _ in passages:
+        n += not text.isspace() and bool(text)
         documents += [(name, text)] if out else []
     if not documents or len(documents) == n:
         raise CorpusError(
-            f"of {counted(n, 'text')} in the corpus {len(documents)} are held out at --held-out {chosen['held_out']}: "
-            "choose a part that holds out some texts but not all, or name files to measure on after --"
+            f"of {counted(n, 'passage')} in the corpus {len(documents)} are held out at --held-out "
+            f"{chosen['held_out']}: choose a part that holds out some passages but not all, or name files to measure "
+            "on after --"
         )
-    said = f"measured on every {_ordinal(chosen['held_out'])} text, {len(documents):,} of {n:,}, not trained on"
-    return Job(corpus.training, documents, said, models, sizes, chosen["threads"])
+    said = (
+        f"measured on every {_ordinal(chosen['held_out'])} passage (whole lines of {PASSAGE_BYTES} bytes or more, "
+        f"or a record), {len(documents):,} of {n:,}, not trained on"
+    )
+
+    def source(unit: str, options: dict[str, Any]) -> Iterator[str]:
+        return passages.training(unit, bare=options["model"] in SENTENCEPIECE)
+
+    return Job(source, documents, said, models, sizes, chosen["threads"])
 
 
 def _ordinal(part: float) -> str:
@@ -192,9 +241,12 @@ def _lengths(tok: Tokenizer) -> dict[str, int]:
 
 
 def _train(job: Job, sizes: list[int], options: dict[str, Any], progress: Progress) -> list[Tokenizer]:
-    from tokkit.trainers import train
+    from tokkit.trainers import options_of, train
 
-    return train(job.source(), vocab_size=sizes, threads=job.threads, progress=progress, **options)
+    unit = (
+        options.get("unit") or options_of(options["model"], {k: v for k, v in options.items() if k not in GENERAL}).unit
+    )
+    return train(job.source(unit, options), vocab_size=sizes, threads=job.threads, progress=progress, **options)
 
 
 def plot(found: dict[str, Any], path: str, *, force: bool) -> None:

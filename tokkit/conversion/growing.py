@@ -41,7 +41,7 @@ def extend(
     *,
     vocab_size: int,
     min_frequency: int = 0,
-    unit: Unit = "line",
+    unit: Unit = "file",
     field: str = "text",
     input_errors: InputErrors = "strict",
     threads: int | None = None,

@@ -169,3 +169,16 @@ def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[Bina
             yield cast(BinaryIO, ZstandardStream(raw, name)), position
         else:
             yield raw, position
+
+
+@contextlib.contextmanager
+def read_errors(name: str) -> Iterator[None]:
+    """Raise CorpusError for what reading a file, perhaps compressed, leads to."""
+    try:
+        yield
+    except EOFError:
+        raise CorpusError(f"{name} ends early: the compressed file is truncated") from None
+    except (MemoryError, CorpusError, OptionError):
+        raise
+    except Exception as error:  # zlib.error and lzma.LZMAError have no other common base, and are not imported here
+        raise CorpusError(f"{name} cannot be read: {error}") from None

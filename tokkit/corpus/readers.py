@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import re
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 from tokkit._core.text import documents as documents_of
 from tokkit._core.text import paragraph_ends
 from tokkit.corpus import json_lines, records
-from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, size_of, suffix_of
+from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, read_errors, size_of, suffix_of
+from tokkit.corpus.stream_blocks import CleanedStream, Cut, Source, StreamBlocks, WithoutMark
 from tokkit.errors import CorpusError, OptionError
 
 Unit = Literal["line", "paragraph", "file"]
@@ -31,6 +31,9 @@ LOOKED_BACK = 1 << 14
 """Bytes at the end of a block in which the end of the last paragraph is searched for first."""
 BLOCK_BYTES = 1 << 20
 """Approximate bytes of a block; 4 MiB is not faster, and takes 10 MiB more memory per thread."""
+
+ADVICE = '; unit="line" cuts at line ends, which no token crosses then'
+"""What to do about a file without a place to cut."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -99,8 +102,8 @@ class Corpus:
     (extra "data"), or "-", stdin. A .jsonl or .ndjson file has one JSON object a line, whose `field` is a document;
     .gz, .bz2, .xz and .zst (extra "data") are decompressed. With `tables`, .json files are arrays of texts or records,
     and .csv, .tsv, .parquet and .arrow files have a column `field` (extra "tables"). In other files, a document
-    is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file" (the only unit that needs
-    a whole file in memory). A byte-order mark at the start of a file is dropped; line ends stay.
+    is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file", which is in memory as a
+    whole unless `blocks` is called with a cut. A byte-order mark at the start of a file is dropped; line ends stay.
     """
 
     def __init__(
@@ -145,14 +148,21 @@ class Corpus:
             self.total = sum(sizes) if all(sizes) else 0
 
     def __iter__(self) -> Iterator[Block]:
+        return self.blocks()
+
+    def blocks(self, cut: Cut | None = None) -> Iterator[Block]:
+        """Yield the blocks; with a `cut`, files of the unit "file" come in blocks that end where it allows: see `Cut`.
+
+        So a large file is never in memory as a whole.
+        """
         if self._paths is None:
             texts = _flat(self._texts)
             first = list(itertools.islice(texts, LOOKED_AT))
             records.check_not_paths(first)
             return self._items(enumerate(itertools.chain(first, texts), 1), "the text", " number")
-        return itertools.chain.from_iterable(map(self._file, self._paths))
+        return itertools.chain.from_iterable(self._file(path, cut) for path in self._paths)
 
-    def _file(self, path: str) -> Iterator[Block]:
+    def _file(self, path: str, cut: Cut | None) -> Iterator[Block]:
         name = input_name(path)
         before = self.done
         is_table = self._tables and suffix_of(path) in TABLES
@@ -170,9 +180,22 @@ class Corpus:
             if holds_records(path):
                 for texts, ends in json_lines.texts_of(chunks(), name, self.field, self.errors, self._utf8):
                     yield Block(texts, "item", name, 0, ends.tobytes())
+            elif self.unit == "file" and cut is not None:
+                for data, offset in self._parts(stream, name, cut):
+                    self.done = before + position()
+                    yield Block(data, "file", name, offset)
             else:
                 for data, offset in _cut(chunks(), self.unit, self._block):
                     yield Block(data, self.unit, name, offset)
+
+    def _parts(self, stream: BinaryIO, name: str, cut: Cut) -> Iterator[tuple[bytes, int]]:
+        """Yield the parts of a text file, and their offsets; cuts are looked for in valid UTF-8."""
+        text = WithoutMark(stream)
+        source: Source = text if self.errors == "strict" else CleanedStream(text, self.errors)
+        blocks, buffer = StreamBlocks(source, name, cut, ADVICE), bytearray(self._block)
+        while (block := blocks.next(buffer)) is not None:
+            _, offset, n, _ = block
+            yield bytes(memoryview(buffer)[:n]), offset + text.dropped
 
     def _items(self, texts: Iterable[tuple[int, object]], name: str, place: str) -> Iterator[Block]:
         """Pack numbered texts into blocks; messages name a text by `name`, `place` and its number."""
@@ -235,19 +258,6 @@ def read_block(stream: BinaryIO, name: str, n: int | None = None) -> bytes:
     """Return up to `n` (or BLOCK_BYTES) next bytes of a file, none at its end; CorpusError if it cannot be read."""
     with read_errors(name):
         return stream.read(n or BLOCK_BYTES)
-
-
-@contextlib.contextmanager
-def read_errors(name: str) -> Iterator[None]:
-    """Raise CorpusError for what reading a file, perhaps compressed, leads to."""
-    try:
-        yield
-    except EOFError:
-        raise CorpusError(f"{name} ends early: the compressed file is truncated") from None
-    except (MemoryError, CorpusError, OptionError):
-        raise
-    except Exception as error:  # zlib.error and lzma.LZMAError have no other common base, and are not imported here
-        raise CorpusError(f"{name} cannot be read: {error}") from None
 
 
 def _cut(chunks: Iterable[bytes], unit: str, block: int) -> Iterator[tuple[bytes, int]]:

@@ -83,7 +83,7 @@ def train(
     temperature: float | str | Decimal | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-    unit: Any = "line",
+    unit: Any = None,
     field: str = "text",
     input_errors: Any = "strict",
     **options: Any,

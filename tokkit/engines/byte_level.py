@@ -102,6 +102,12 @@ class ByteLevelEngine(Engine):
             return 0
         return self._core.open_cut(utf8, n, self._automaton, self._way("all" if special == "raise" else special)[1])
 
+    def pretoken_cut(self, utf8: bytes | bytearray, n: int, searched: int) -> int:
+        """Return the last known end of a pretoken in utf8[:n] that more text cannot change; 0 for none."""
+        if (found := super().pretoken_cut(utf8, n, searched)) or self._automaton is None:
+            return found
+        return self._core.open_cut(utf8, n, self._automaton, inside=False)
+
     @functools.cached_property
     def _automaton(self) -> SplitPattern | None:
         """The core's splitter for the pattern, which also knows which pretokens later text can change.

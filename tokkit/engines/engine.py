@@ -259,6 +259,14 @@ class Engine:
         """
         return 0
 
+    def block_cut(self, utf8: bytes | bytearray, n: int, searched: int, special: Special) -> int:
+        """Return the last known place where utf8[:n], after which more text may follow, may be cut; 0 for none."""
+        return self.last_cut(utf8, n, special, searched) or self.open_cut(utf8, n, special)
+
+    def pretoken_cut(self, utf8: bytes | bytearray, n: int, searched: int) -> int:
+        """Return the same for plain text, but only where a pretoken ends."""
+        return self.last_cut(utf8, n, "text", searched)
+
     def count_part(self, utf8: bytes, start: int, end: int) -> tuple[int, int, int]:
         """Return (first, last, n) of the text utf8[start:end]: where it may be cut first and last.
 

@@ -42,7 +42,7 @@ def train(
     *,
     model: str = ...,
     vocab_size: int = ...,
-    unit: Unit = ...,
+    unit: Unit | None = ...,
     field: str = ...,
     threads: int | None = ...,
     progress: Progress | bool | None = ...,
@@ -55,7 +55,7 @@ def train(
     *,
     model: str = ...,
     vocab_size: Sequence[int],
-    unit: Unit = ...,
+    unit: Unit | None = ...,
     field: str = ...,
     threads: int | None = ...,
     progress: Progress | bool | None = ...,
@@ -67,7 +67,7 @@ def train(
     *,
     model: str = "bbpe",
     vocab_size: int | Sequence[int] = 32000,
-    unit: Unit = "line",
+    unit: Unit | None = None,
     field: str = "text",
     threads: int | None = None,
     progress: Progress | bool | None = None,
@@ -79,8 +79,11 @@ def train(
     `source` is a path or a list of paths (files, folders, globs), an iterator of texts, each of which is a document, or
     of lists of texts, rows of mappings, a data frame or Dataset (see `tokkit.corpus.readers.Corpus`), a mapping word →
     count (words as after the model's normalizer and pretokenizer), `CountFiles`, files of counts, or a `Mixture` of
-    sources with weights. In files, documents are lines with their ends, or `unit`; `field` is the field or column of
-    records.
+    sources with weights. `field` is the field or column of records. No word or token crosses the end of a document: an
+    item of an iterator, a record, or in text files a `unit`: "file", "paragraph" or "line" (with its end). The default
+    is "file" for models whose tokens may hold line ends ("bbpe", and "word" and "hybrid" with a pattern), else "line".
+    A large file is read in blocks that end where its words do. CorpusError if no such place is known for 128 MiB (the
+    limit held_bytes), or, with a pattern that only the `regex` package can run, for a file of more than 8 MiB.
 
     `vocab_size` includes the special tokens and the alphabet; with a list of sizes, the model is trained once, and a
     tokenizer of each size is returned. If the corpus is too small, there are fewer tokens, and models that merge log a
@@ -136,6 +139,7 @@ def train(
     sizes = [integer("vocab_size", size) for size in ([vocab_size] if given is None else given)]
     training.check_sizes(sizes, vocab_size)
     workers = 1 if getattr(training, "in_order", False) else thread_count(threads)
+    unit = unit or training.unit
     with Reporter(progress) as report:
         count = training.counter()
         sampled, bound = getattr(training, "sampled", None), getattr(training, "max_memory", None)

@@ -56,6 +56,7 @@ class ByteBPE(Resumable):
     explain: Callable[[Step], object] | None = None
 
     as_text = False
+    unit = "file"
     model_name: ClassVar[str] = "bbpe"
 
     def __post_init__(self) -> None:

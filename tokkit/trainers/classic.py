@@ -129,6 +129,7 @@ class ClassicBPE(Resumable):
     explain: Callable[[Step], object] | None = None
 
     as_text = True
+    unit = "line"
     in_order = True
     model_name: ClassVar[str] = "bpe"
 

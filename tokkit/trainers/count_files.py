@@ -47,7 +47,7 @@ def build_counts(
     out: StrPath,
     *,
     model: str = "bbpe",
-    unit: Unit = "line",
+    unit: Unit | None = None,
     field: str = "text",
     input_errors: InputErrors = "strict",
     threads: int | None = None,
@@ -68,6 +68,7 @@ def build_counts(
     """
     training = options_of(model, dict(options))
     counting, counter = training.counting(), training.counter()
+    unit = unit or training.unit
     if counting is None or counter is None:
         raise OptionError(
             f"the model {model} must be trained on text, because counts have neither its order nor its bytes"

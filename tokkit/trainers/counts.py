@@ -15,10 +15,12 @@ import numpy as np
 from tokkit._core.align import AlignedText
 from tokkit._core.train import WordCounts
 from tokkit.corpus.readers import Block
+from tokkit.corpus.stream_blocks import Cut
 from tokkit.definition import Normalizer, Pretokenizer
 from tokkit.errors import CorpusError
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose
+from tokkit.trainers import word_cuts
 
 if TYPE_CHECKING:
     from tokkit.progress import Progress as ProgressBar
@@ -30,12 +32,15 @@ Progress = Callable[[str, int, int], object]
 class Counter:
     """Counts words: call `add(table, block, errors)`, then once, in the same thread, `finish(table)`.
 
-    `errors` is the policy for invalid UTF-8. A word of over `longest` bytes is counted in parts; 0 is no limit.
+    `errors` is the policy for invalid UTF-8. A word of over `longest` bytes is counted in parts; 0 is no limit. `cut`
+    finds where a file's text may be cut without changing its words, as in `Corpus.blocks`; without it, a document is
+    counted at once.
     """
 
     add: Callable[[WordCounts, Block, str], None]
     finish: Callable[[WordCounts], None] | None = None
     longest: int = 0
+    cut: Cut | None = None
 
 
 MAX_TOTAL = 1 << 62
@@ -105,7 +110,8 @@ class Readable(Protocol):
     def total(self) -> int:
         """Bytes of all files, 0 if unknown."""
 
-    def __iter__(self) -> Iterator[Block]: ...
+    def blocks(self, cut: Cut | None = None) -> Iterator[Block]:
+        """Yield the blocks, which may end where `cut` allows it: see `Corpus.blocks`."""
 
 
 class _Shared:
@@ -147,7 +153,7 @@ def count_tables(
     spill: Callable[[WordCounts], object] | None = None,
 ) -> list[WordCounts]:
     """Return the tables of all threads. A table that exceeds `max_bytes` of memory is passed to `spill`."""
-    blocks = _Shared(iter(corpus))
+    blocks = _Shared(corpus.blocks(counter.cut))
     tables = [WordCounts(counter.longest) for _ in range(threads)]
 
     def work(number: int) -> None:
@@ -209,7 +215,7 @@ def by_pattern(pattern: str | None) -> Counter:
             block = block.validated(errors)
             table.add_text(block.data, split, block.packed_ends())
 
-    return Counter(count, longest=MAX_WORD_BYTES)
+    return Counter(count, longest=MAX_WORD_BYTES, cut=word_cuts.of_pattern(pattern, MAX_WORD_BYTES))
 
 
 def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> Counter:
@@ -230,7 +236,7 @@ def by_components(normalizer: Normalizer | None, pretokenizer: Pretokenizer) -> 
         pretokenizer.pretokenize(text)
         table.add_pieces(text)
 
-    return Counter(count)
+    return Counter(count, cut=word_cuts.of_components(normalizer, pretokenizer))
 
 
 def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longest: int = 0) -> Counter:
@@ -263,7 +269,7 @@ def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longe
         pretokenizer.pretokenize(text)
         table.add_pieces(text, ends, counts)
 
-    return Counter(count, finish, longest)
+    return Counter(count, finish, longest, word_cuts.at_white_space)
 
 
 def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> WordCounts:

@@ -76,7 +76,7 @@ class Mixture:
         self,
         training: Training,
         *,
-        unit: Unit = "line",
+        unit: Unit | None = None,
         field: str = "text",
         input_errors: InputErrors = "strict",
         threads: int = 1,
@@ -93,7 +93,7 @@ class Mixture:
         report = report or Reporter(None)
         runs = {}
         for name, files in self.files.items():
-            corpus = Corpus(files, unit=unit, field=field, errors=input_errors)
+            corpus = Corpus(files, unit=unit or training.unit, field=field, errors=input_errors)
             try:
                 runs[name] = Blocks(count_words(corpus, counter, threads=threads, report=report))
             except OverflowError as error:

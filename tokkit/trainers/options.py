@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
 
 from tokkit._core.train import WordCounts
+from tokkit.corpus.readers import Unit
 from tokkit.definition import Definition, check_flag, is_text
 from tokkit.errors import OptionError
 from tokkit.trainers.counts import Counter, Reporter
@@ -123,6 +124,10 @@ class Training(Protocol):
 
     as_text: bool
     """Whether words must be valid text, not arbitrary bytes."""
+
+    @property
+    def unit(self) -> Unit:
+        """What a document of a text file is by default: a "file" where words may hold line ends, else a "line"."""
 
     @property
     def special_tokens(self) -> Sequence[str]:

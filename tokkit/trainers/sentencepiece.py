@@ -10,7 +10,7 @@ from typing import ClassVar
 from tokkit import limits
 from tokkit._core.text import Grown, Normalizer
 from tokkit._core.train import LONGEST_PIECE, PieceRules, WordCounts
-from tokkit.corpus.readers import Corpus
+from tokkit.corpus.readers import Corpus, Unit
 from tokkit.definition import Definition
 from tokkit.errors import CorpusError, OptionError
 from tokkit.normalizers.charsmap_builder import compile_rules
@@ -110,6 +110,7 @@ class SentencePieceTraining:
     unk_surface: str = " \u2047 "
 
     as_text: ClassVar[bool] = True
+    unit: ClassVar[Unit] = "line"
     kind: ClassVar[Kind]
     charsmap: bytes = field(init=False, repr=False, default=b"")
     rule_name: str = field(init=False, repr=False, default="")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tokkit.corpus.readers import Block, Corpus
+from tokkit.corpus.stream_blocks import Cut
 from tokkit.trainers.sentencepiece_text import LeftOut, in_lines
 
 BLOCK_BYTES = 1 << 22
@@ -71,8 +72,9 @@ class SampledCorpus:
         """Bytes of the files read so far."""
         return self._corpus.done
 
-    def __iter__(self) -> Iterator[Block]:
-        for block in self._corpus:
+    def blocks(self, cut: Cut | None = None) -> Iterator[Block]:
+        """Yield the lines of the sample in blocks."""
+        for block in self._corpus.blocks(cut):
             data = in_lines(block.validated(self.errors)).data
             ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
             if not data.endswith(b"\n"):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tokkit._core.train import WordCounts
+from tokkit.corpus.readers import Unit
 from tokkit.decoders.fuse import Fuse
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import OptionError
@@ -22,6 +23,7 @@ from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 from tokkit.trainers.bpe import ALPHABET, check_special_tokens
 from tokkit.trainers.counts import Counter, Reporter, by_components, by_words
 from tokkit.trainers.options import checked_list, choice, flag, integer, text, with_unknown
+from tokkit.trainers.word_cuts import between_characters
 from tokkit.vocab import MAX_ID, Vocab
 
 SPLITS: dict[str, Any] = {"punctuation": Bert, "whitespace": WhitespaceSplit}
@@ -86,6 +88,11 @@ class WordTraining:
         return SplitComponent({"Regex": patterns.resolve(self.pattern) or ""}, "Removed", invert=True)
 
     @property
+    def unit(self) -> Unit:
+        """What a document of a text file is: words of a pattern may hold line ends, other words never do."""
+        return "line" if self.pattern in SPLITS else "file"
+
+    @property
     def keeps_spaces(self) -> bool:
         """Whether white space is part of the words, so that they are joined without spaces."""
         if self.pattern is None or self.pattern in SPLITS:
@@ -137,6 +144,7 @@ class CharacterTraining:
     min_frequency: int | None = None
 
     as_text = True
+    unit = "line"
 
     def __post_init__(self) -> None:
         choice("level", self.level, "characters", "bytes")
@@ -169,7 +177,9 @@ class CharacterTraining:
 
     def counter(self) -> Counter | None:
         """Return the counter of characters, None for bytes."""
-        return by_components(None, FixedLength(1)) if self.level == "characters" else None
+        if self.level == "bytes":
+            return None
+        return replace(by_components(None, FixedLength(1)), cut=between_characters)
 
     def counting(self) -> dict[str, object] | None:
         """Return the definition of what is counted; None for bytes."""

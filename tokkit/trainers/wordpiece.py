@@ -77,6 +77,7 @@ class WordPieceTraining(Resumable):
     explain: Callable[[Step], object] | None = None
 
     as_text = True
+    unit = "line"
     model_name: ClassVar[str] = "wordpiece"
 
     def __post_init__(self) -> None:

@@ -7,12 +7,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.corpus.readers import Corpus, InputErrors
+from tokkit.corpus import paths
+from tokkit.corpus.readers import InputErrors
+from tokkit.corpus.text_counts import TextCounts, count_file
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError
 from tokkit.escaping import show
 
@@ -26,8 +28,6 @@ PERS = ("character", "byte", "word", "text")
 ALPHA = 2.5
 """The order of the Rényi entropy that correlated best with translation quality in Zouhar et al. 2023."""
 _BYTE = re.compile(rb"<0x[0-9A-F]{2}>")
-CHUNK_BYTES = 4 << 20
-"""Bytes of text that are encoded at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def source_report(
     input_errors: InputErrors = "strict",
     threads: int | None = None,
 ) -> list[SourceMeasures]:
-    """Return the measures of each source, and last those of all sources together.
+    """Return the measures of each source, and last those of all sources together; each file, or record, is one text.
 
     `sources` are names with paths as in `train`. Parity is relative to `reference`, by default the first source.
     `per="text"` is for sources that are translations of each other (Petrov et al. 2023): the ratio of their tokens.
@@ -96,66 +96,34 @@ def source_report(
     if name not in sources:
         raise OptionError(f"reference is {name!r}; it must be one of the sources, {', '.join(map(show, sources))}")
     vocabulary = _Vocabulary(tok)
-    counted = []
-    for source, paths in sources.items():
-        listed = [paths] if isinstance(paths, (str, os.PathLike)) else paths
-        corpus = Corpus(listed, field=field, errors=input_errors)
-        counted.append(_Counts.of(tok, source, corpus, special=special, threads=threads))
-    base = next(counts for counts in counted if counts.source == name).rate(per)
-    rows = [vocabulary.measured(counts, counts.rate(per), base) for counts in counted]
-    return [*rows, vocabulary.measured(_Counts.sum(counted), None, base)]
+    reading: dict[str, Any] = {"field": field, "input_errors": input_errors, "threads": threads}
+    counted = {source: _counted(tok, source, given, special, **reading) for source, given in sources.items()}
+    base = _per_unit(counted[name], per)
+    rows = [vocabulary.measured(source, counts, _per_unit(counts, per), base) for source, counts in counted.items()]
+    every = sum(counted.values(), TextCounts(tok.n_ids))
+    return [*rows, vocabulary.measured("all sources", every, None, base)]
 
 
-@dataclass
-class _Counts:
-    """The counts of a source; `used` has the number of occurrences of each id."""
-
-    source: str
-    used: NDArray[np.int64]
-    n_bytes: int = 0
-    characters: int = 0
-    words: int = 0
-
-    @classmethod
-    def of(cls, tok: Tokenizer, source: str, corpus: Corpus, *, special: Special, threads: int | None) -> _Counts:
-        made = cls(source, np.zeros(tok.n_ids, dtype=np.int64))
-        texts: list[bytes] = []
-        size = 0
-        for block in corpus:
-            block = block.validated(corpus.errors)
-            texts += block.texts()
-            size += len(block.data)
-            if size >= CHUNK_BYTES:
-                made._add(tok, texts, special, threads)
-                texts, size = [], 0
-        made._add(tok, texts, special, threads)
-        if not made.n_bytes:
-            raise CorpusError(f"{show(source)} has no text to measure")
-        return made
-
-    def _add(self, tok: Tokenizer, texts: list[bytes], special: Special, threads: int | None) -> None:
+def _counted(
+    tok: Tokenizer, source: str, given: StrPath | Sequence[StrPath], special: Special, **reading: Any
+) -> TextCounts:
+    """Return the counts of the files of a source."""
+    listed = [given] if isinstance(given, (str, os.PathLike)) else given
+    made = TextCounts(tok.n_ids)
+    for path in paths.files_of(listed):
         try:
-            ids, _ = tok.encode_batch(texts, special=special, threads=threads)
+            made += count_file(tok, path, special=special, tables=True, **reading)
         except SpecialTokenError as error:
-            raise SpecialTokenError(f"{show(self.source)}: {error}") from None
-        self.used += np.bincount(ids, minlength=len(self.used))
-        for text in texts:
-            decoded = text.decode()
-            self.n_bytes += len(text)
-            self.characters += len(decoded)
-            self.words += len(decoded.split())
+            raise SpecialTokenError(f"{show(source)}: {error}") from None
+    if not made.bytes:
+        raise CorpusError(f"{show(source)} has no text to measure")
+    return made
 
-    @classmethod
-    def sum(cls, counted: Sequence[_Counts]) -> _Counts:
-        """Return the counts of all sources together."""
-        used = np.sum([counts.used for counts in counted], axis=0)
-        rest = (sum(getattr(c, name) for c in counted) for name in ("n_bytes", "characters", "words"))
-        return cls("all sources", used, *rest)
 
-    def rate(self, per: Per) -> float | None:
-        """Return the tokens per unit of text."""
-        divisor = {"character": self.characters, "byte": self.n_bytes, "word": self.words, "text": 1}[per]
-        return int(self.used.sum()) / divisor if divisor else None
+def _per_unit(counts: TextCounts, per: Per) -> float | None:
+    """Return the tokens per unit of text."""
+    divisor = {"character": counts.characters, "byte": counts.bytes, "word": counts.words, "text": 1}[per]
+    return counts.tokens / divisor if divisor else None
 
 
 class _Vocabulary:
@@ -173,19 +141,19 @@ class _Vocabulary:
         unknown = getattr(model, "unk_token", None)
         self.unknown = getattr(model, "unk_id", None) if unknown is None else tok.vocab.get(unknown)
 
-    def measured(self, counts: _Counts, rate: float | None, base: float | None) -> SourceMeasures:
+    def measured(self, source: str, counts: TextCounts, rate: float | None, base: float | None) -> SourceMeasures:
         """Return the measures computed from the counts."""
         used = counts.used
-        tokens, n_own = int(used.sum()), int(self.own.sum())
+        tokens, n_own = counts.tokens, int(self.own.sum())
         unused = int((self.own & (used == 0)).sum())
         return SourceMeasures(
-            source=counts.source,
-            bytes=counts.n_bytes,
+            source=source,
+            bytes=counts.bytes,
             characters=counts.characters,
             words=counts.words,
             tokens=tokens,
             fertility=_ratio(tokens, counts.words),
-            bytes_per_token=_ratio(counts.n_bytes, tokens),
+            bytes_per_token=_ratio(counts.bytes, tokens),
             parity=None if rate is None or not base else round(rate / base, 4),
             renyi=renyi_efficiency(used[self.own]),
             unused=unused,

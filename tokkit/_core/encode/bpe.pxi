@@ -16,7 +16,7 @@ from tokkit._core.text import to_utf8
 
 cdef extern from "encode/open_piece.h" nogil:
     size_t tk_open_cut(
-        const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status
+        const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int inside, int *status
     )
 
 cdef enum:
@@ -154,11 +154,14 @@ cdef class BPEEncoder(Encoder):
                 out[count + k] = <int64_t> (ends[k] & ~TK_DROPPED)
             count += got
 
-    def open_cut(self, const uint8_t[::1] text, size_t n, SplitPattern pattern not None, Finder finder=None) -> int:
+    def open_cut(
+        self, const uint8_t[::1] text, size_t n, SplitPattern pattern not None, Finder finder=None, bint inside=True
+    ) -> int:
         """Return a position where text[:n] may be cut although no match of the pattern ends there; 0 for none.
 
         The text begins at a pretoken, and more text follows; `pattern` is the split's pattern, `finder` as in `encode`.
         The ids before and after the position, concatenated, are those of the whole text (csrc/encode/open_piece.h).
+        Unless `inside`, it is the end of a pretoken.
         """
         cdef Worker worker
         cdef const tk_special *special = NULL
@@ -178,7 +181,7 @@ cdef class BPEEncoder(Encoder):
         worker = self.take_worker()
         try:
             with nogil:
-                at = tk_open_cut(&self.plan, &worker.state, &pattern.dfa, &text[0], n, &status)
+                at = tk_open_cut(&self.plan, &worker.state, &pattern.dfa, &text[0], n, inside, &status)
             check(status)
         finally:
             self.give_back(worker)

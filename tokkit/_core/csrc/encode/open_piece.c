@@ -140,11 +140,13 @@ static int drops_bytes(const tk_bpe *model) {
     return 0;
 }
 
-size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status) {
+size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int inside,
+                   int *status) {
     *status = TK_OK;
     if (dfa->n_contexts > 1) return 0; /* what follows a cut would not see what is before it */
     tk_open open = follow(dfa, text, n, 0);
     if (open.begin) return plain_end(dfa, w, text, n, &open);
+    if (!inside) return 0;
     size_t longest = longest_token(plan->bpe), reach = open.reach;
     if (longest > LONGEST_TOKEN || reach < LEAST_PIECE * longest) return 0;
     /* A token that only a whole pretoken can be could be the rest. */

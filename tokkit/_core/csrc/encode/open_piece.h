@@ -11,7 +11,9 @@
 #define TK_OPEN_PIECE_H
 #include "encode/plan.h"
 
-/* The place, or 0 for none that is known; `text` begins where a pretoken does. *status is TK_OK or TK_NO_MEMORY. */
-size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int *status);
+/* The place, or 0 for none that is known; `text` begins where a pretoken does. Unless `inside`, it is the end of a
+   pretoken. *status is TK_OK or TK_NO_MEMORY. */
+size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int inside,
+                   int *status);
 
 #endif
