@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from tokkit.cli import options
+from tokkit.cli import options, sentencepiece_options, train
 from tokkit.cli.help import Command
+from tokkit.cli.sentencepiece_options import ALIAS
+from tokkit.cli.train_options import BELONGS, GROUPS
 
-OF_TRAINING = ("vocab_sizes", "held_out", "plot", "html", "threads", "progress", "force")
-OF_FILES = ("sample", "pattern", "special")
+NOT_TAKEN = ("pattern", "state", "state_every", "resume", "explain", "watch")
+"""Options of the models in `tokkit train` that --train does not take, or that another option of this command is."""
+OPTIONS = ("unit", "min_frequency", "special_token", *(name for name in BELONGS if name not in NOT_TAKEN))
+"""Options of `tokkit train` that --train takes."""
+OF_TRAINING = ("vocab_sizes", "held_out", "plot", "html", "threads", "progress", "force", *OPTIONS)
+OF_FILES = ("sample", "special")
 """Options that apply only to one of the two uses."""
+
+
+def options_of_train(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `tokkit train` in OPTIONS to a command."""
+    for parameter in reversed(train.command.params):
+        if str(parameter.name).removesuffix(ALIAS) in OPTIONS:
+            made = copy.copy(parameter)
+            function.__dict__.setdefault("__click_params__", []).append(made)
+    return function
 
 
 class TwoLists(Command):
@@ -37,8 +54,13 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     examples=(
         "tokkit compare gpt2 cl100k_base tok.json -- corpus.txt",
         "tokkit compare corpus.txt --train bbpe,unigram --vocab-sizes 4000,8000",
+        "tokkit compare code/ --train bbpe,unigram --pattern o200k --no-remove-extra-whitespaces",
         "tokkit compare --train bbpe,wordpiece,unigram --html sizes.html",
     ),
+    groups={
+        "With --train": ("train", *OF_TRAINING[:4]),
+        **{name: GROUPS[name] for name in GROUPS if name != "Most used"},
+    },
 )
 @click.argument("inputs", nargs=-1, type=options.MODEL, metavar="TOKENIZER...|[CORPUS]... [-- FILE...]")
 @click.option("--file", "file", multiple=True, type=options.FILE, help="A file to compare on; repeat for more.")
@@ -70,7 +92,14 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
     "--plot", type=options.OUTPUT, metavar="PNG", help="With --train: also plot the measures over vocabulary size."
 )
 @click.option("--html", type=options.Writes(), metavar="PAGE", help="With --train: also write the measures as a page.")
-@options.pattern_of_file
+@options_of_train
+@click.option(
+    "--pattern",
+    callback=options.not_empty,
+    metavar="NAME|REGEX",
+    help="Split pattern: for a .gguf file or an unpublished .tiktoken file, as in `tokkit count`; with --train, for "
+    "bbpe, bpe, word and hybrid, as in `tokkit train`.",
+)
 @options.special
 @options.field
 @options.input_errors
@@ -80,26 +109,39 @@ def _apart_by_commas(_: click.Context, __: click.Parameter, value: str | None) -
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, /, inputs: tuple[str, ...], json: bool, **chosen: Any) -> None:
-    """Compare tokenizers: tokens, bytes per token, compression against the first, tokens per word and text, oov.
+    """Compare tokenizers: tokens, bytes per token, compression against the first, tokens per word and text, oov, loss.
 
     Each file, or record, is one text. Words are separated by white space; oov is the share of words with an unknown
-    token. Name files after -- or by --file; without any, the bundled corpus is used. For each tokenizer, the first
-    place is shown where it splits the text differently from the first tokenizer.
+    token; restored is the share of texts that decode to themselves. A star marks tokens that are fewer because white
+    space was lost. Name files after -- or by --file; without any, the bundled corpus is used. For each tokenizer, the
+    first place is shown where it splits the text differently from the first tokenizer.
 
     With --train, models are trained on CORPUS to several sizes and measured on held-out passages, or on FILE. Options
-    are those of `tokkit train`, except that case is kept and bpe has an unknown token.
+    are those of `tokkit train`, each for the models that have it, except that case is kept and bpe has an unknown
+    token.
     """
     trains = chosen["train"] is not None
-    for name in OF_FILES if trains else OF_TRAINING:
+    aliases = [name + ALIAS for name in sentencepiece_options.SWITCHES]
+    for name in OF_FILES if trains else (*OF_TRAINING, *aliases):
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             with_what = "files of tokenizers, not with --train" if trains else "--train"
-            raise click.UsageError(f"--{name.replace('_', '-')} applies only with {with_what}")
+            flag = name.removesuffix(ALIAS).replace("_", "-")
+            raise click.UsageError(f"--{flag} applies only with {with_what}")
     if not trains:
         if not inputs:
             raise click.UsageError("Missing argument 'TOKENIZER...': name files of tokenizers, or give --train")
         compare_files(inputs, chosen, as_json=json)
         return
+    chosen["options"] = _given(chosen)
     compare_models(inputs, chosen, as_json=json)
+
+
+def _given(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of `tokkit train`: general ones, and those of models that were given."""
+    found = sentencepiece_options.merged({**chosen, "model_type": None})
+    general = {name: found[name] for name in ("unit", "min_frequency", "special_token")}
+    of_models = {name: found[name] for name in ("pattern", *BELONGS) if name in found}
+    return general | {name: value for name, value in of_models.items() if value not in (None, ())}
 
 
 def compare_files(paths: tuple[str, ...], chosen: dict[str, Any], *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from tokkit.cli.errors import note
 from tokkit.cli.inputs import Reading, expand
 from tokkit.cli.output import counted, say, table
 from tokkit.cli.token_text import readable, shortened
-from tokkit.cli.usage import Counts, Usage
+from tokkit.cli.usage import Counts, Usage, lossy_winners, said_of_losses
 from tokkit.corpus.text_counts import RULE
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ COLUMNS = {
     "tokens_per_word": "tokens/word",
     "tokens_per_text": "tokens/text",
     "oov_rate": "oov",
+    "restored_rate": "restored",
 }
 """Columns of the tables, by their names in JSON."""
 
@@ -71,7 +72,8 @@ def _entry(counts: dict[str, Counts]) -> dict[str, Any]:
     tokens = {name: of_tok.rates() for name, of_tok in counts.items()}
     for rates in tokens.values():
         rates["compression"] = round(first.tokens / rates["tokens"], 3) if rates["tokens"] else None
-    return {"bytes": first.bytes, "words": first.words, "texts": first.texts, "tokens": tokens}
+    sizes = {"bytes": first.bytes, "words": first.words, "texts": first.texts}
+    return sizes | {"tokens": tokens, "lossy_winners": lossy_winners(tokens)}
 
 
 def side_by_side(toks: Mapping[str, Tokenizer], text: str) -> list[dict[str, Any]]:
@@ -126,12 +128,13 @@ def _tokens(text: bytes, start: int, end: int, cuts: NDArray[np.int64]) -> list[
     return tokens if len(tokens) <= MAX_TOKENS else [*tokens[:MAX_TOKENS], "…"]
 
 
-def shown_rates(rates: Mapping[str, Any], columns: Mapping[str, str]) -> list[str]:
-    """Return the cells of a row: rates of words and tokens in percent, and a dash for unknown values."""
+def shown_rates(rates: Mapping[str, Any], columns: Mapping[str, str], *, marked: bool = False) -> list[str]:
+    """Return the cells of a row: rates in percent, and a dash for unknown values; a star if tokens are `marked`."""
     cells = []
     for name in columns:
         value = rates[name]
         cells.append("-" if value is None else f"{value:.2%}" if name.endswith("_rate") else str(value))
+        cells[-1] += "*" if marked and name == "tokens" else ""
     return cells
 
 
@@ -142,11 +145,18 @@ def show(found: dict[str, Any]) -> None:
         name = entry.get("file", found["files"][0]["file"] if len(found["files"]) == 1 else "all files")
         size = ", ".join(counted(entry[what], what.removesuffix("s")) for what in ("bytes", "words", "texts"))
         say(f"{name}: {size} ({RULE})")
+        lossy = {loss["name"] for loss in entry["lossy_winners"]}
         rows = [
-            (tok, found["tokenizers"][tok]["vocab_size"], *shown_rates(rates, COLUMNS))
+            (
+                tok,
+                found["tokenizers"][tok]["vocab_size"],
+                *shown_rates(rates, COLUMNS, marked=tok in lossy),
+            )
             for tok, rates in entry["tokens"].items()
         ]
         table([("tokenizer", "vocabulary", *COLUMNS.values()), *rows], margin="  ")
+        for line in said_of_losses(entry["lossy_winners"]):
+            say(f"  {line}")
         say("")
     about = found["tokenizers"]
     rows = [(tok, facts["unused"], " ".join(map(shortened, facts["longest_tokens"]))) for tok, facts in about.items()]

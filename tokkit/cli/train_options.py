@@ -1,4 +1,7 @@
-"""Which options of `tokkit train` apply to which models, and their groups in --help."""
+"""Which options of `tokkit train` apply to which models, what they are in `train`, and their groups in --help."""
+
+from collections.abc import Mapping
+from typing import Any
 
 from tokkit.cli import sentencepiece_options
 
@@ -48,3 +51,18 @@ GROUPS = {
     "SentencePiece's models": tuple(sentencepiece_options.BELONGS),
 }
 """The groups of options in --help, before those that all commands share."""
+
+GENERAL = ("model", "unit", "field", "input_errors", "threads")
+"""Options of `tokkit.train` that no model has of its own."""
+
+
+def of_training(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of models in `tokkit.train` from those of the command that were given."""
+    made = {name: chosen[name] for name in BELONGS if name in chosen and name not in ("explain", "watch")}
+    if made.get("max_sentence_length") == 0:
+        made["max_sentence_length"] = None
+    if chosen["min_frequency"] is not None:
+        made["min_frequency"] = chosen["min_frequency"]
+    if chosen["special_token"]:
+        made["special_tokens"] = chosen["special_token"]
+    return made

@@ -19,7 +19,7 @@ from tokkit.cli import mixing, output
 from tokkit.cli.errors import note
 from tokkit.cli.inputs import STDIN, given, stdin
 from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
-from tokkit.cli.train_options import BELONGS
+from tokkit.cli.train_options import GENERAL, of_training
 from tokkit.errors import CorpusError, FormatError, TokkitError
 from tokkit.escaping import show
 
@@ -88,16 +88,9 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
     target = target or (f"{prefix}{suffix}" if prefix else DEMO_NAME + suffix if demo else None)
     if target is None:
         raise click.UsageError("Missing option '-o': give the file to write, as in -o tok.json")
-    options = {name: chosen[name] for name in ("unit", "field", "input_errors", "model")}
-    options |= {name: chosen[name] for name in BELONGS if name in chosen and name != "explain"}
+    options = {name: chosen[name] for name in ("unit", "field", "input_errors", "model")} | of_training(chosen)
     if chosen["model"] in DEFAULT_PATTERN:
         options.setdefault("pattern", DEFAULT_PATTERN[chosen["model"]])
-    if options.get("max_sentence_length") == 0:
-        options["max_sentence_length"] = None
-    if chosen["min_frequency"] is not None:
-        options["min_frequency"] = chosen["min_frequency"]
-    if chosen["special_token"]:
-        options["special_tokens"] = chosen["special_token"]
     options["threads"] = chosen["threads"] or chosen["num_threads"]
     if "state" in options:
         from tokkit.formats.files import refuse_inputs
@@ -241,8 +234,7 @@ def rehearse(job: Job) -> None:
     from tokkit.trainers import options_of
     from tokkit.trainers.sentencepiece import SentencePieceTraining
 
-    general = ("model", "unit", "field", "input_errors", "threads")
-    training = options_of(job.options["model"], {k: v for k, v in job.options.items() if k not in general})
+    training = options_of(job.options["model"], {k: v for k, v in job.options.items() if k not in GENERAL})
     training.check_sizes(job.sizes, job.sizes[0] if len(job.sizes) == 1 else list(job.sizes))
     if isinstance(training, SentencePieceTraining):
         small = Tokenizer(training.smallest())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,8 @@ from tokkit.cli.inputs import STDIN, Reading, expand
 from tokkit.cli.output import counted, say, table, writing
 from tokkit.cli.sentencepiece_options import MODELS as SENTENCEPIECE
 from tokkit.cli.token_text import shortened
-from tokkit.cli.train_options import BELONGS, MODELS
-from tokkit.cli.usage import Usage
+from tokkit.cli.train_options import BELONGS, GENERAL, MODELS, of_training
+from tokkit.cli.usage import Usage, lossy_winners, said_of_losses
 from tokkit.corpus.text_counts import RULE
 from tokkit.errors import CorpusError, OptionError
 
@@ -34,8 +34,8 @@ NAMES: dict[str, dict[str, Any]] = {
     "hybrid-byte": {"model": "hybrid", "fallback": "byte"},
 }
 """Names for --train that `tokkit train --model` does not have, or trains differently."""
-GENERAL = ("model", "unit", "field", "input_errors", "threads")
-"""Options of `train` that no model has of its own."""
+FIXED = {"level", "score", "fallback"}
+"""Options that such a name stands for."""
 PASSAGE_BYTES = 200
 """Minimum bytes of a passage: several lines, so that tokens over line ends count, and some of each small file."""
 SIZES = (1000, 2000, 4000, 8000, 16000, 32000)
@@ -44,15 +44,20 @@ COLUMNS = {
     "tokens_per_word": "tokens/word",
     "tokens_per_text": "tokens/text",
     "oov_rate": "oov",
+    "restored_rate": "restored",
     "bytes_per_token": "bytes/token",
     "unused_rate": "never used",
 }
 """Columns of the table, by their names in JSON."""
 
 
-def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the options of `train` for each name given to --train; all keep case."""
+def model_options(names: Sequence[str], given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the options of `train` for each name given to --train: those that apply to it; all keep case.
+
+    UsageError for an option that applies to none of them, or that a name sets; OptionError for an invalid one.
+    """
     made = {}
+    chosen = of_training(given)
     for name in names:
         if name not in MODELS and name not in NAMES:
             known = ", ".join(dict.fromkeys([*MODELS, *NAMES]))
@@ -62,8 +67,33 @@ def model_options(names: Sequence[str]) -> dict[str, dict[str, Any]]:
             options["lowercase"] = False
         if options["model"] in BELONGS["hard_vocab_limit"]:
             options["hard_vocab_limit"] = False  # sizes that the corpus cannot give are reported, as for other models
-        made[name] = options
+        for option in FIXED.intersection(chosen, NAMES.get(name, {})):
+            raise click.UsageError(f"--{option} cannot be given for {name}, which sets it")
+        options |= {option: value for option, value in chosen.items() if options["model"] in _models_of(option)}
+        made[name] = options | ({} if given["unit"] is None else {"unit": given["unit"]})
+        _check(name, options)
+    for option in chosen:
+        models = _models_of(option)
+        if not any(options["model"] in models for options in made.values()):
+            flag = f"--{option.replace('_', '-')}"
+            raise click.UsageError(f"{flag} is for {' or '.join(models)}, which --train does not name")
     return made
+
+
+def _models_of(option: str) -> Sequence[str]:
+    """Return the models that have an option."""
+    if option == "min_frequency":
+        return [model for model in MODELS if model not in SENTENCEPIECE]
+    return BELONGS.get(option, MODELS)
+
+
+def _check(name: str, options: Mapping[str, Any]) -> None:
+    from tokkit.trainers import options_of
+
+    try:
+        options_of(options["model"], {k: v for k, v in options.items() if k not in GENERAL})
+    except OptionError as error:
+        raise OptionError(f"{name}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +174,7 @@ def plan(inputs: Sequence[str], files: Sequence[str], chosen: dict[str, Any]) ->
     if STDIN in inputs:
         raise click.UsageError("the corpus is read once for each model, so it cannot be standard input: give files")
     reading = Reading("file", chosen["field"], chosen["input_errors"])
-    models, sizes = model_options(chosen["train"]), sorted(chosen["vocab_sizes"] or SIZES)
+    models, sizes = model_options(chosen["train"], chosen["options"]), sorted(chosen["vocab_sizes"] or SIZES)
     if not inputs:
         from tokkit.corpus import bundled
 
@@ -206,8 +236,18 @@ def run(job: Job, progress: Progress) -> dict[str, Any]:
             "words": sum(len(text.split()) for text in texts),
         },
         "rows": rows,
+        "lossy_winners": _lossy_winners(rows),
         "skipped": job.skipped,
     }
+
+
+def _lossy_winners(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the result of `lossy_winners` for the models of each size."""
+    found = []
+    for size in dict.fromkeys(row["vocab_size_asked"] for row in rows):
+        of_size = {row["model"]: row for row in rows if row["vocab_size_asked"] == size}
+        found += [{"vocab_size": size, **loss} for loss in lossy_winners(of_size)]
+    return found
 
 
 def _rows_of(name: str, job: Job, progress: Progress) -> Iterator[dict[str, Any]]:
@@ -273,8 +313,18 @@ def show(found: dict[str, Any]) -> None:
     """Print the table, then the figures by file and the longest tokens of each model's largest vocabulary."""
     about = found["held_out"]
     say(f"{about['said']}: {counted(about['bytes'], 'byte')}, {counted(about['words'], 'word')}")
-    rows = [(row["model"], row["vocab_size"], *shown_rates(row, COLUMNS)) for row in found["rows"]]
+    lossy = {(loss["name"], loss["vocab_size"]) for loss in found["lossy_winners"]}
+    rows = [
+        (
+            row["model"],
+            row["vocab_size"],
+            *shown_rates(row, COLUMNS, marked=(row["model"], row["vocab_size_asked"]) in lossy),
+        )
+        for row in found["rows"]
+    ]
     table([("model", "vocabulary", *COLUMNS.values()), *rows], margin="  ")
+    for line in said_of_losses(found["lossy_winners"]):
+        say(f"  {line}")
     greatest = {row["model"]: row for row in found["rows"]}
     say("")
     say("longest tokens, in each model's largest vocabulary")

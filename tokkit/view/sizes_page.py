@@ -11,6 +11,7 @@ from tokkit.view.standalone import standalone
 MEASURES = (
     ("tokens", "Tokens of the text", 1), ("bytes_per_token", "Bytes per token", 1),
     ("tokens_per_word", "Tokens per word", 1), ("oov_rate", "Words with an unknown part, %", 100),
+    ("restored_rate", "Texts that decode to themselves, %", 100),
     ("unused_rate", "Tokens that the text does not use, %", 100),
 )  # fmt: skip
 """(name of a measure, its title, its factor)."""
@@ -25,11 +26,11 @@ def sizes_html(rows: Sequence[Mapping[str, Any]], *, title: str = "Models and vo
     """Return a page that compares models and vocabulary sizes on a text.
 
     `rows` are those of `tokkit compare --train --json`. A row has "model", "vocab_size" and measures: "tokens",
-    "bytes_per_token", "tokens_per_word", "oov_rate" and "unused_rate", which are drawn over the vocabulary size, with a
-    line for each model; missing ones are None. If rows have "files" (name → measures) and "lengths" (characters of a
-    token → number of tokens), the page also shows, for the largest vocabulary of each model, the tokens per word of
-    each file (for example, of each language) and a histogram of lengths. The page loads nothing, and names in it are
-    escaped. OptionError without rows.
+    "bytes_per_token", "tokens_per_word", "oov_rate", "restored_rate" and "unused_rate", which are drawn over the
+    vocabulary size, with a line for each model; missing ones are None. If rows have "files" (name → measures) and
+    "lengths" (characters of a token → number of tokens), the page also shows, for the largest vocabulary of each model,
+    the tokens per word of each file (for example, of each language) and a histogram of lengths. The page loads nothing,
+    and names in it are escaped. OptionError without rows.
 
     >>> rows = [{"model": "bbpe", "vocab_size": n, "tokens": 9000 // n, "bytes_per_token": n / 100} for n in (300, 900)]
     >>> page = sizes_html(rows)
