@@ -1,5 +1,5 @@
-"""Regular expressions in Oniguruma's syntax: compiles them for the core, finds matches, and analyses where to cut.
+"""Regular expressions of four dialects: one parser, automata for the core, matches, and where a text may be cut.
 
-Begin with compile.py (text → tree → automaton → tables); matching.py runs non-regular patterns with the `regex`
-package.
+Begin with dialects.py (what differs), syntax.py (text → tree) and compile.py (tree → automaton → tables). matching.py
+runs what is not regular with the `regex` package, from the text that writing.py makes of the tree.
 """
