@@ -159,7 +159,7 @@ def test_twice_the_text_is_twice_the_work(name: str, tmp_path: Path) -> None:
     assert not found
 
 
-TRAINED = ("bbpe", "wordpiece", "unigram", "sp-bpe", "word", "char", "hybrid")
+TRAINED = ("bbpe", "bpe", "wordpiece", "unigram", "sp-bpe", "word", "char", "hybrid")
 
 
 @pytest.mark.parametrize("model", TRAINED)

@@ -91,9 +91,8 @@ def _trainer(
     times = times[np.searchsorted(offsets[1:], ends)]
     symbols = ids[~added].astype(np.int32)
     ends = ends - np.cumsum(np.append(0, added))[ends]
-    lengths = np.diff(definition.vocab.offsets).astype(np.uint32)
     try:
-        return ClassicTrainer(symbols, ends, times, lengths)
+        return ClassicTrainer(symbols, ends, times, definition.vocab.n_ids)
     except OverflowError as error:
         raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
 

@@ -32,7 +32,7 @@ from tokkit.vocab import Vocab
 
 SPLITS: dict[str, Any] = {"whitespace": WhitespaceSplit, "punctuation": Bert}
 MAX_CHARACTERS = 1 << 16
-"""Maximum characters of a word, because each merge takes time proportional to its number of symbols."""
+"""Maximum characters of a word: without it, a long line without spaces would become tokens of half its length."""
 
 MEMORY_A_BYTE = 60
 MEMORY_A_WORD = 250
@@ -53,9 +53,8 @@ class Run:
 
     def begin(self, symbols: NDArray[np.int32], ends: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         """Set the words in their current segmentation."""
-        lengths = [len(name.removesuffix(self._bare).encode()) for name in self.names]
         try:
-            self.trainer = ClassicTrainer(symbols, ends, counts, np.array(lengths, dtype=np.uint32))
+            self.trainer = ClassicTrainer(symbols, ends, counts, len(self.names))
         except OverflowError as error:
             raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
 
