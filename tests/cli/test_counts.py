@@ -41,6 +41,37 @@ def test_counts_are_built_merged_pruned_and_trained_from(shards: Path, run) -> N
     assert "pattern 'cl100k', unit 'file'" in run("counts", "info", "p.counts").stdout
 
 
+def test_counts_are_cut_at_the_special_tokens_of_the_training(shards: Path, run) -> None:
+    for path in (shards / "data").iterdir():
+        path.write_text(path.read_text(encoding="utf-8").replace("er ", "er<|end|>"), encoding="utf-8")
+    special = ("--special-token", "<|end|>")
+    assert run("counts", "build", "data", "-o", "counts", *special).exit_code == 0
+    options = ("--vocab-size", "280", *special)
+    assert run("train", "data", "-o", "text.json", *options).exit_code == 0
+    assert run("train", "--counts", "counts", "-o", "counts.json", *options).exit_code == 0
+    assert (shards / "text.json").read_bytes() == (shards / "counts.json").read_bytes()
+    tokens = json.loads((shards / "text.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    assert not [token for token in tokens if "nd" in token and token != "<|end|>"]
+    assert "special_tokens" in run("train", "--counts", "counts", "-o", "x.json", "--vocab-size", "280").stderr
+    assert run("counts", "build", "data", "-o", "as-text", *special, "--special", "text").exit_code == 0
+    assert run("train", "--counts", "as-text", "-o", "as-text.json", *options, "--special", "text").exit_code == 0
+    assert (shards / "as-text.json").read_bytes() != (shards / "text.json").read_bytes()
+    assert (
+        "--special is for"
+        in run("counts", "build", "data", "-o", "x", "--model", "unigram", "--special", "text").stderr
+    )
+
+
+def test_forbidden_tokens_are_not_learned(shards: Path, run) -> None:
+    forbidden = ("--forbidden-token", "ow", "--forbidden-token", "er")
+    assert run("train", "data", "-o", "t.json", "--vocab-size", "290", *forbidden).exit_code == 0
+    tokens = json.loads((shards / "t.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    assert not [token for token in tokens if "ow" in token or "er" in token]
+    refused = run("train", "data", "-o", "x.json", "--model", "char", *forbidden)
+    assert refused.exit_code == 2
+    assert "--forbidden-token is for --model bbpe or" in refused.stderr
+
+
 def test_a_training_is_saved_and_resumed(shards: Path, run) -> None:
     options = ("--state", "state", "--state-every", "2", "--resume")
     assert run("train", "data", "-o", "small.json", "--vocab-size", "262", *options).exit_code == 0

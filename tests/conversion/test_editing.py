@@ -16,6 +16,7 @@ from sentencepiece_models import by_chance, text_by_chance
 from strategies import adversarial
 from tokkit.conversion import add_tokens, count_ids, extend, merge, prune, remap_embeddings, resize
 from tokkit.corpus import bundled
+from tokkit.definition import AddedToken
 from tokkit.errors import CorpusError, OptionError, ShapeError, VocabError
 from tokkit.sentencepiece_model import definition_of
 
@@ -315,9 +316,10 @@ def test_what_extend_cannot_do_is_refused() -> None:
         extend(tok, iter(["a"]), vocab_size=3)
     with pytest.raises(OptionError, match="extend is for byte-level BPE; the model of this tokenizer is WordPiece"):
         extend(trained("wordpiece"), iter(["a"]), vocab_size=5000)
-    whole = tokkit.train(iter(["a"]), vocab_size=257, pattern=None, special_tokens=["bcd"])
-    with pytest.raises(CorpusError, match="the text has b'bcd', which is a special token"):
-        extend(whole, iter(["bcd"] * 5), vocab_size=300)
+    whole = tokkit.train(iter(["a"]), vocab_size=256, pattern=None)
+    whole = add_tokens(whole, [AddedToken("bcd", 256, single_word=True)]).tokenizer
+    with pytest.raises(CorpusError, match="the text has b'bcd', which is an added token"):
+        extend(whole, iter(["bcda"] * 5), vocab_size=300)
     assert extend(tok, iter(["a"]), vocab_size=1500).tokenizer.fingerprint() == tok.fingerprint()
 
 

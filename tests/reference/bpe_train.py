@@ -19,6 +19,7 @@ def train(
     vocab_size: int,
     min_frequency: int = 0,
     max_length: int | None = None,
+    forbidden: Sequence[bytes] = (),
 ) -> tuple[list[bytes], list[tuple[int, int, int]]]:
     """Return the tokens by id and the merges (left, right, result), each pair at its last place."""
     tokens = list(alphabet)
@@ -42,6 +43,8 @@ def train(
         if count < 1 or count < min_frequency:
             break
         token = tokens[pair[0]] + tokens[pair[1]]
+        if any(text in token for text in forbidden):
+            continue
         if token not in ids:
             ids[token] = len(tokens)
             tokens.append(token)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 
 def train(
-    counts: Mapping[str, int], n_tokens: int, *, word_end: str = "apart", min_frequency: int = 0
+    counts: Mapping[str, int],
+    n_tokens: int,
+    *,
+    word_end: str = "apart",
+    min_frequency: int = 0,
+    forbidden: Sequence[str] = (),
 ) -> list[tuple[str, str, int]]:
     """Return (left, right, count) of each merge, until there are `n_tokens` tokens, characters counted."""
     words = []
@@ -20,7 +25,8 @@ def train(
         pairs: dict[tuple[str, str], int] = {}  # in the order in which the text has them first
         for word, times in words:
             for pair in pairwise(word):
-                pairs[pair] = pairs.get(pair, 0) + times
+                if not any(text in "".join(pair).removesuffix("</w>") for text in forbidden):
+                    pairs[pair] = pairs.get(pair, 0) + times
         if not pairs or max(pairs.values()) < max(min_frequency, 1):
             break
         left, right = max(pairs, key=pairs.__getitem__)

@@ -10,11 +10,10 @@ from fractions import Fraction
 from itertools import pairwise
 
 Merge = tuple[str, str, str, int, int, int, int]
+Words, Texts = Mapping[str, int], Sequence[str]
 
 
-def alphabet(
-    counts: Mapping[str, int], special_tokens: Sequence[str], prefix: str = "##", limit: int | None = None
-) -> list[str]:
+def alphabet(counts: Words, special_tokens: Texts, prefix: str = "##", limit: int | None = None) -> list[str]:
     """Return the tokens to begin with: special ones, characters, characters with the prefix."""
     times: Counter[str] = Counter()
     inside: Counter[str] = Counter()
@@ -28,7 +27,7 @@ def alphabet(
 
 
 def train(
-    counts: Mapping[str, int], tokens: Sequence[str], size: int, least: int = 2, prefix: str = "##", score: str = "pmi"
+    counts: Words, tokens: Texts, size: int, least: int = 2, prefix: str = "##", score: str = "pmi", bar: Texts = ()
 ) -> tuple[list[str], list[Merge]]:
     """Return the tokens by id, and of each merge (left, right, token) with its counts: pair, left, right, all."""
     ids = {token: id_ for id_, token in enumerate(tokens)}
@@ -43,12 +42,10 @@ def train(
             for pair in pairwise(word):
                 pairs[pair] += count
         able = [pair for pair, count in pairs.items() if count >= max(1, least)]
+        able = [(x, y) for x, y in able if not any(t in (x + y.removeprefix(prefix)).removeprefix(prefix) for t in bar)]
         if not able:
             break
-        left, right = max(
-            able,
-            key=lambda p: (SCORES[score](pairs[p], single, p), pairs[p], -ids[p[0]], -ids[p[1]]),
-        )
+        left, right = max(able, key=lambda p: (SCORES[score](pairs[p], single, p), pairs[p], -ids[p[0]], -ids[p[1]]))
         token = left + right.removeprefix(prefix)
         merges.append((left, right, token, pairs[left, right], single[left], single[right], single.total()))
         ids.setdefault(token, len(ids))

@@ -156,7 +156,8 @@ def test_words_and_positions_in_mapped_files_give_equal_bytes(
     stopped_after(3, monkeypatch, corpus, **saved)
     assert train(corpus, resume=True, **saved).fingerprint() == wholes[name]
     if options.get("model") != "bpe":
-        build_counts(corpus, tmp_path / "counts", model=options.get("model", "bbpe"))
+        special = {"special_tokens": options["special_tokens"]} if "special_tokens" in options else {}
+        build_counts(corpus, tmp_path / "counts", model=options.get("model", "bbpe"), **special)
         assert train(CountFiles(tmp_path / "counts"), **options).fingerprint() == wholes[name]
     assert not os.listdir(tmp_path / "mapped"), "the files have no names"
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))

@@ -85,8 +85,9 @@ def test_special_tokens_and_min_frequency_are_those_of_tokenizers(bundled: str) 
     """The token "the" is one that merges reach too."""
     special, texts = ["<|endoftext|>", "the", "été", "\n\n"], bundled.splitlines(keepends=True)
     for vocab_size, least in ((2000, 2), (20000, 3)):
-        made = tokkit.train(iter(texts), vocab_size=vocab_size, special_tokens=special, min_frequency=least)
-        rival = theirs(texts, vocab_size, special_tokens=special, min_frequency=least)
+        options: dict[str, Any] = {"special_tokens": special, "min_frequency": least}
+        made = tokkit.train(iter(texts), vocab_size=vocab_size, special="text", **options)
+        rival = theirs(texts, vocab_size, **options)
         assert ours(made) == rival
         assert made.special_tokens == {text: id_ for id_, text in enumerate(special)}
 
@@ -136,6 +137,7 @@ def test_random_texts_of_few_letters_equal_tokenizers() -> None:
             min_frequency=least,
             max_token_length=longest,
             special_tokens=special,
+            special="text",
             pattern="gpt2" if split else None,
             threads=1,
         )

@@ -11,7 +11,7 @@ from tokkit.cli import mixing, options
 from tokkit.cli.groups import InOrder, OnDemand
 from tokkit.cli.train_options import BELONGS, MODELS
 
-COUNTING = ("pattern", "lowercase", "strip_accents", "handle_chinese_chars", "max_sentence_length")
+COUNTING = ("pattern", "special", "lowercase", "strip_accents", "handle_chinese_chars", "max_sentence_length")
 """Options of models that decide what a word is."""
 
 PLACES = {name: ("counts", name) for name in ("build", "merge", "prune", "info")}
@@ -61,6 +61,15 @@ output = click.option("-o", "--output", required=True, type=options.OUTPUT, meta
     show_default="gpt2; of word and hybrid punctuation",
     help="bbpe, word, hybrid: how text is split, as in tokkit train.",
 )
+@click.option(
+    "--special-token",
+    "special_token",
+    multiple=True,
+    metavar="TEXT",
+    show_default="as in tokkit train",
+    help="A special token of the later training, at which the text is cut; repeat for more.",
+)
+@options.special_in_training
 @click.option("--lowercase/--no-lowercase", default=None, help="wordpiece, word, hybrid: lowercase all text.")
 @click.option("--strip-accents/--no-strip-accents", default=None, help="wordpiece: remove accents.")
 @click.option(
@@ -116,6 +125,8 @@ def build(shards: tuple[str, ...], output: str, json: bool, progress: str, model
     given = {name: value for name, value in wanted.items() if value is not None}
     if given.get("max_sentence_length") == 0:
         given["max_sentence_length"] = None
+    if special_tokens := chosen.pop("special_token"):
+        given["special_tokens"] = special_tokens
     with Progress(progress) as bar:
         by_name, paths = mixing.sources_of(shards)
         made = build_counts(by_name or paths, output, model=model, progress=bar, **chosen, **given)

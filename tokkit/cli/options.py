@@ -284,6 +284,13 @@ special = click.option(
     help="If the input contains the text of a special token: encode it as ordinary text, stop with an error, or make "
     "it the token.",
 )
+special_in_training = click.option(
+    "--special",
+    type=click.Choice(["boundary", "text"]),
+    show_default="boundary",
+    help="bbpe, bpe, wordpiece, word, char, hybrid: if the text contains the text of a special token: cut it there and "
+    "learn nothing of the token, or learn it as ordinary text. SentencePiece's models always cut.",
+)
 field = click.option(
     "--field", default="text", help="Name of the field or column with the text, in .jsonl files and tables."
 )

@@ -100,6 +100,15 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     show_default="none; for wordpiece [PAD] [UNK] [CLS] [SEP] [MASK]; for word, char and hybrid [UNK]",
     help="A special token; repeat for more. For SentencePiece models, a control symbol after <unk>, <s> and </s>.",
 )
+@options.special_in_training
+@click.option(
+    "--forbidden-token",
+    "forbidden_tokens",
+    multiple=True,
+    metavar="TEXT",
+    help="bbpe, bpe, wordpiece, word, hybrid, unigram, sp-bpe, sp-word: learn no token that has this text in it; "
+    "repeat for more. Bytes, single characters and special tokens stay.",
+)
 @click.option(
     "--min-frequency",
     type=click.IntRange(min=0),

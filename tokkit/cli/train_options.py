@@ -5,10 +5,14 @@ from typing import Any
 
 from tokkit.cli import sentencepiece_options
 
-MODELS = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid", *sentencepiece_options.MODELS)
+NATIVE = ("bbpe", "bpe", "wordpiece", "word", "char", "hybrid")
+"""Models whose special tokens may be text in a training; SentencePiece always cuts the text at them."""
+MODELS = (*NATIVE, *sentencepiece_options.MODELS)
 RESUMABLE = ("bbpe", "bpe", "wordpiece", "unigram", "sp-bpe")
 """Models whose training can be saved and resumed."""
 BELONGS = {
+    "special": NATIVE,
+    "forbidden_tokens": ("bbpe", "bpe", "wordpiece", "word", "hybrid", "unigram", "sp-bpe", "sp-word"),
     "pattern": ("bbpe", "bpe", "word", "hybrid"),
     "max_token_length": ("bbpe",),
     "state": RESUMABLE,
@@ -39,7 +43,16 @@ BELONGS = {
 GROUPS = {
     "Most used": ("output", "model", "vocab_size", "special_token", "pattern"),
     "Mixtures of sources": ("weights", "temperature"),
-    "Several models": ("min_frequency", "unk_token", "lowercase", "explain", "watch", "watch_text"),
+    "Several models": (
+        "special",
+        "forbidden_tokens",
+        "min_frequency",
+        "unk_token",
+        "lowercase",
+        "explain",
+        "watch",
+        "watch_text",
+    ),
     "Long trainings": ("state", "state_every", "resume", "max_memory"),
     "Byte-level BPE": ("max_token_length",),
     "WordPiece": (

@@ -22,6 +22,7 @@ from tokkit.models.names import described
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers.counts import Progress, Reporter, by_pattern, count_words
+from tokkit.trainers.special_texts import cut_at
 from tokkit.vocab import MAX_ID
 
 logger = logging.getLogger("tokkit")
@@ -52,7 +53,8 @@ def extend(
     The text is encoded with the existing vocabulary, and the most frequent pair of tokens is merged next, as in
     training, with an id after all others. `source` and the options are as in `train`. New merges come after the old
     ones, so a text keeps its old tokens, some of which are merged further. Ties go to the pair that comes first in the
-    words sorted by bytes, so the same text gives the same tokenizer.
+    words sorted by bytes, so the same text gives the same tokenizer. The text is cut at the tokenizer's special tokens,
+    of which nothing is learned.
 
     >>> import tokkit
     >>> tok = tokkit.train(iter(["low lower lowest"] * 9), vocab_size=260)
@@ -69,7 +71,8 @@ def extend(
         raise OptionError(f"vocab_size is {vocab_size!r}; it must be an int of at least {tok.n_ids}, the ids there are")
     with Reporter(progress) as report:
         corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
-        counts = count_words(corpus, by_pattern(split.pattern), threads=thread_count(threads), report=report)
+        counter = cut_at(by_pattern(split.pattern), sorted(definition.special_tokens))
+        counts = count_words(corpus, counter, threads=thread_count(threads), report=report)
         words = sorted((word, times) for word, times in counts.items() if conversion.is_utf_8(word))
         # A pretoken is encoded as a whole, because it might be split differently when alone.
         alone = Tokenizer(replace(definition, pretokenizer=Split(None), postprocessor=None))
@@ -116,7 +119,7 @@ def _merge_on(
         token = token_of[left] + token_of[right]
         result = known.setdefault(token, first + len(tokens))
         if result in added:
-            raise CorpusError(f"the text has {token!r}, which is a special token; leave it out of the corpus")
+            raise CorpusError(f"the text has {token!r}, which is an added token; leave it out of the corpus")
         if result == first + len(tokens):
             tokens[result] = token_of[result] = token
         merges.setdefault((left, right), result)

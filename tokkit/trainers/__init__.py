@@ -21,6 +21,7 @@ from tokkit.trainers.mixtures import Mixture
 from tokkit.trainers.models import MODELS, options_of
 from tokkit.trainers.options import Options, Step, integer
 from tokkit.trainers.sources import identity
+from tokkit.trainers.special_texts import parts_of
 
 __all__ = [
     "MODELS",
@@ -91,6 +92,11 @@ def train(
     done, total)` is called for the stages "count" (bytes of files, 0 if unknown) and "merge" or "prune" (tokens); True
     shows a bar on stderr. Raises OptionError, PatternError, and CorpusError for text that cannot be used.
 
+    The text is cut at special tokens, as when it is encoded with `special="all"`, and nothing of them is learned;
+    special="text" learns them like other text (SentencePiece's models always cut, as the original). No token that the
+    training makes has one of the texts `forbidden_tokens` in it; bytes, single characters and special tokens stay. The
+    text of a token is without prefix and end-of-word mark. "char" and "sp-char" do not have this option.
+
     The other options depend on the model; they are errors with another model:
 
     - "bbpe", byte-level BPE: pattern="gpt2" (a name, a pattern in the syntax of `regex`, or None, which does not
@@ -150,7 +156,8 @@ def train(
         elif isinstance(source, Mapping):
             if getattr(training, "input_sentence_size", 0):
                 raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
-            counts = words_of(source, as_text=training.as_text)
+            parts = parts_of(getattr(training, "boundaries", []))
+            counts = words_of(source, as_text=training.as_text, parts=parts)
             if model == "char":
                 counts = words_of(_characters(counts), as_text=True)
         elif isinstance(source, CountFiles):

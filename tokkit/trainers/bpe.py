@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit._core.split import SpecialMatcher
 from tokkit._core.train import BPETrainer, WordCounts
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import CorpusError, OptionError
@@ -21,6 +22,7 @@ from tokkit.pretokenizers.choice import choose
 from tokkit.trainers.counts import Counter, Reporter, by_pattern
 from tokkit.trainers.options import Step, checked_list, integer
 from tokkit.trainers.resumable import Resumable, run_merges
+from tokkit.trainers.special_texts import WithBoundaries, WithForbidden, cut_at
 from tokkit.trainers.state_file import StateFile
 from tokkit.vocab import Vocab
 
@@ -43,14 +45,14 @@ ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByteBPE(Resumable):
+class ByteBPE(WithBoundaries, WithForbidden, Resumable):
     """The options of byte-level BPE; `pattern` is a pattern or its name, and `explain` is called with each merge.
 
-    `Resumable` has the options that save the training and limit its memory.
+    `WithBoundaries` has `special` and `special_tokens`, `WithForbidden` has `forbidden_tokens`, and `Resumable` has the
+    options that save the training and limit its memory.
     """
 
     pattern: str | None = "gpt2"
-    special_tokens: Sequence[str] = ()
     min_frequency: int = 0
     max_token_length: int | None = None
     explain: Callable[[Step], object] | None = None
@@ -61,6 +63,8 @@ class ByteBPE(Resumable):
 
     def __post_init__(self) -> None:
         self.check_resumable()
+        self.check_special()
+        self.check_forbidden()
         object.__setattr__(self, "special_tokens", check_special_tokens(self.special_tokens))
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         if self.max_token_length is not None:
@@ -83,11 +87,11 @@ class ByteBPE(Resumable):
 
     def counter(self) -> Counter:
         """Return the counter of the corpus's pretokens."""
-        return by_pattern(self.pattern)
+        return cut_at(by_pattern(self.pattern), self.boundaries)
 
     def counting(self) -> dict[str, object]:
         """Return the options that define which words are counted."""
-        return {"words": "of a pattern", "pattern": self.pattern}
+        return self.with_boundaries({"words": "of a pattern", "pattern": self.pattern})
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
@@ -100,6 +104,7 @@ class ByteBPE(Resumable):
             special_tokens=self.special_tokens,
             min_frequency=self.min_frequency,
             max_token_length=self.max_token_length,
+            forbidden=self.forbidden,
             explain=self.explain,
             report=report,
             state=self.state_file(),
@@ -115,6 +120,7 @@ def train_bpe(
     special_tokens: Sequence[str] = (),
     min_frequency: int = 0,
     max_token_length: int | None = None,
+    forbidden: SpecialMatcher | None = None,
     explain: Callable[[Step], object] | None = None,
     report: Reporter | None = None,
     state: StateFile | None = None,
@@ -147,7 +153,7 @@ def train_bpe(
     least = min(min_frequency, (1 << 63) - 1)
 
     def make(given: WordCounts | None, needed: int) -> BPETrainer:
-        return BPETrainer(given, tokens, largest, least, longest, folder=folder_for(needed))
+        return BPETrainer(given, tokens, largest, least, longest, folder=folder_for(needed), forbidden=forbidden)
 
     try:
         if state is not None and state.resumes:

@@ -26,6 +26,7 @@ from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 from tokkit.trainers.counts import MAX_TOTAL, Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
 from tokkit.trainers.resumable import Resumable
+from tokkit.trainers.special_texts import WithBoundaries, WithForbidden, cut_at
 from tokkit.trainers.state_file import Read, Sink, StateFile, read_arrays, write_arrays
 from tokkit.trainers.wordlevel import check_sizes
 from tokkit.vocab import Vocab
@@ -66,6 +67,10 @@ class Run:
             self.names.append(made)
         return result
 
+    def text_of(self, left: int, right: int) -> str:
+        """Return the text of the token that a pair makes, without the end-of-word mark."""
+        return (self.names[left] + self.names[right]).removesuffix(self._bare)
+
     def merge(self, left: int, right: int, count: int) -> None:
         """Merge all occurrences of a pair."""
         self.steps.append((left, right, count))
@@ -102,7 +107,7 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassicBPE(Resumable):
+class ClassicBPE(WithBoundaries, WithForbidden, Resumable):
     """The options of classic BPE.
 
     `pattern` is "whitespace" (words are between white space) or "punctuation" (punctuation characters are words too).
@@ -112,12 +117,12 @@ class ClassicBPE(Resumable):
     `unk_token`, characters that are not in the corpus get no id. Ids: special tokens, glossaries, the alphabet in the
     order of its text, then tokens in the order of their merges.
 
-    `Resumable` has the options that save the training. Its words are kept in memory, in the order of the text; if they
+    `WithBoundaries` has `special` and `special_tokens`, `WithForbidden` has `forbidden_tokens`, and `Resumable` has the
+    options that save the training. Its words are kept in memory, in the order of the text; if they
     need more than `max_memory`, CorpusError says how much.
     """
 
     pattern: str = "whitespace"
-    special_tokens: Sequence[str] = ()
     unk_token: str | None = None
     min_frequency: int = 0
     lowercase: bool = False
@@ -134,6 +139,8 @@ class ClassicBPE(Resumable):
 
     def __post_init__(self) -> None:
         self.check_resumable()
+        self.check_special()
+        self.check_forbidden()
         choice("pattern", self.pattern, *SPLITS)
         choice("word_end", self.word_end, "apart", "attached", "none")
         object.__setattr__(
@@ -161,7 +168,7 @@ class ClassicBPE(Resumable):
 
     def counter(self) -> Counter:
         """Return what counts the words of a corpus."""
-        return by_words(self._normalizer, SPLITS[self.pattern]())
+        return cut_at(by_words(self._normalizer, SPLITS[self.pattern]()), self.boundaries)
 
     def counting(self) -> None:
         """Return None, because merges depend on the order of the text, which counts do not keep."""
@@ -236,10 +243,13 @@ class ClassicBPE(Resumable):
         kept = run.names[:n_first]
         if state is not None and not state.resumes:
             state.save(run, kept)
-        saved = len(run.steps)
+        saved, allows = len(run.steps), self.allows()
         while len(run.names) < size and (best := run.trainer.best()) is not None:
             if best[2] < self.min_frequency:
                 break
+            if not allows(run.text_of(*best[:2]).encode()):
+                run.trainer.forbid(*best[:2])
+                continue
             run.merge(*best)
             if self.explain is not None:
                 self.explain(run.step(-1))

@@ -114,9 +114,11 @@ class CountFiles:
         if wanted is None:
             raise OptionError("this model must be trained on text, because counts have neither its order nor its bytes")
         if wanted != self.counting:
+            as_text = {name: of for name, of in wanted.items() if name != "special_tokens"} == dict(self.counting)
             raise OptionError(
                 f"{show(self.files[0].path)} has counts of {shown(self.counting)}, but the training needs those of "
                 f"{shown(wanted)}: give the options that they were counted with"
+                + (', or special="text" to train on counts that were made without special tokens' if as_text else "")
             )
         if not self.is_weighted:
             return self._sum(self.files, training)
@@ -220,4 +222,4 @@ def shown(value: object) -> str:
     if not isinstance(value, Mapping):
         return repr(value)
     names = {pattern: name for name, pattern in reversed(patterns.NAMES.items())}
-    return ", ".join(f"{name} {names.get(of, of)!r}" for name, of in value.items())
+    return ", ".join(f"{name} {names.get(of, of) if isinstance(of, str) else of!r}" for name, of in value.items())

@@ -6,7 +6,7 @@ import contextvars
 import operator
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -272,10 +272,15 @@ def by_words(normalizer: Normalizer | None, pretokenizer: Pretokenizer, *, longe
     return Counter(count, finish, longest, word_cuts.at_white_space)
 
 
-def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> WordCounts:
+def words_of(
+    counts: Mapping[str | bytes, int],
+    *,
+    as_text: bool = False,
+    parts: Callable[[bytes], Iterable[bytes]] | None = None,
+) -> WordCounts:
     """Make a table from counts: word → count; a word is text (" the", not "Ġthe") or bytes.
 
-    With `as_text`, bytes must be UTF-8.
+    With `as_text`, bytes must be UTF-8. With `parts`, the parts into which it cuts a word are counted instead.
     """
     table = WordCounts()
     total = 0
@@ -298,8 +303,9 @@ def words_of(counts: Mapping[str | bytes, int], *, as_text: bool = False) -> Wor
         if not utf8 or number < 0 or total > MAX_TOTAL:
             reason = "a word is empty" if not utf8 else f"the count {number} of {word!r:.80} is "
             raise CorpusError(reason + ("" if not utf8 else "negative" if number < 0 else "too large to sum up"))
-        if number:
-            table.add_word(utf8, number)
+        for part in parts(utf8) if parts is not None else [utf8]:
+            if number:
+                table.add_word(part, number)
     if not len(table):
         raise CorpusError("the counts have no word to train on")
     return table

@@ -163,11 +163,13 @@ class HybridTraining(WordTraining):
         tokens = list(
             dict.fromkeys(tokens)
         )  # without a prefix, all occur twice; and a special token may be a character
-        known, words = set(tokens), []
+        known, words, allows = set(tokens), [], self.allows()
         # Items are sorted by their bytes; stable sorting keeps this order among equal counts.
         for word, count in sorted(counts.items(), key=lambda item: -item[1]):
             spelt = word.decode("latin-1").translate(_SYMBOLS) if self.in_bytes else word.decode()
-            if count >= self.min_frequency and spelt not in known and not (prefix and spelt.startswith(prefix)):
+            if count < self.min_frequency or spelt in known or not allows(word):
+                continue
+            if not (prefix and spelt.startswith(prefix)):
                 words.append(spelt)
         return tokens, words
 

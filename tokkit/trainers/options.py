@@ -56,6 +56,8 @@ class Options(TypedDict, total=False):
 
     pattern: str | None
     special_tokens: Sequence[str]
+    special: Literal["boundary", "text"]
+    forbidden_tokens: Sequence[str]
     unk_token: str | None
     min_frequency: int | None
     max_token_length: int | None

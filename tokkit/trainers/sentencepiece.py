@@ -182,6 +182,12 @@ class SentencePieceTraining:
         return [piece for piece, _ in self.meta.values()]
 
     @property
+    def forbidden_pieces(self) -> list[str]:
+        """The texts that no piece of several characters has in it."""
+        forbidden: Sequence[str] = getattr(self, "forbidden_tokens", ())
+        return [text.replace(" ", SPACE_MARK) for text in forbidden]
+
+    @property
     def _counts_lines(self) -> bool:
         """Whether whole lines must be counted, not words."""
         keys = [*(self.normalization_rules or ()), *(symbol.replace(SPACE_MARK, " ") for symbol in self.symbols())]
@@ -221,6 +227,7 @@ class SentencePieceTraining:
             space_last=self.treat_whitespace_as_suffix,
             pieces_of_spaces=self.allow_whitespace_only_pieces,
             alphabet=alphabet,
+            forbidden=self.forbidden_pieces,
         )
 
     def folder(self, needed: int) -> bytes | None:

@@ -17,6 +17,7 @@ from tokkit.trainers.counts import Reporter
 from tokkit.trainers.options import Round, choice, number
 from tokkit.trainers.resumable import Resumable, run_merges
 from tokkit.trainers.sentencepiece import Learner, Prepared, SentencePieceTraining
+from tokkit.trainers.special_texts import WithForbidden
 from tokkit.trainers.state_file import StateFile
 from tokkit.trainers.unigram import Rounds, train_unigram
 from tokkit.vocab import MAX_ID
@@ -33,7 +34,7 @@ SEEDING_MEMORY = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnigramTraining(Resumable, SentencePieceTraining):
+class UnigramTraining(WithForbidden, Resumable, SentencePieceTraining):
     """The options of a Unigram model: log-probabilities of pieces, estimated by expectation maximisation (EM).
 
     Training begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters. Each round
@@ -61,6 +62,7 @@ class UnigramTraining(Resumable, SentencePieceTraining):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_resumable()
+        self.check_forbidden()
         self._integer("seed_sentencepiece_size", 1, MAX_ID)
         self._integer("num_sub_iterations", 1, 1000)
         number("shrinking_factor", self.shrinking_factor, 0, 0.99, above=True)
@@ -127,7 +129,7 @@ class UnigramTraining(Resumable, SentencePieceTraining):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BPETraining(Resumable, SentencePieceTraining):
+class BPETraining(WithForbidden, Resumable, SentencePieceTraining):
     """The options of a BPE model, trained as by sentencepiece: results of merges in order, then the characters.
 
     `Resumable` has the options that save the training and limit its memory.
@@ -139,6 +141,7 @@ class BPETraining(Resumable, SentencePieceTraining):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.check_resumable()
+        self.check_forbidden()
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
         """Return a function that trains to a number of pieces, and returns the pieces and their scores."""
@@ -198,17 +201,26 @@ class CharacterTraining(SentencePieceTraining):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordTraining(SentencePieceTraining):
+class WordTraining(WithForbidden, SentencePieceTraining):
     """The options of a model of words, each with the space before it: the most frequent ones are pieces."""
 
     kind: ClassVar[Kind] = "word"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_forbidden()
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
         """Return a function that trains to a number of pieces, and returns the pieces and their scores."""
         known = set(found.alphabet)
         counts = [(word.decode(), count) for word, count in found.words.items()]
         total = sum(count for _, count in counts)
-        kept = [(word, count) for word, count in counts if known.issuperset(word)]
+        forbidden = self.forbidden_pieces
+        kept = [
+            (word, count)
+            for word, count in counts
+            if known.issuperset(word) and not any(text in word for text in forbidden)
+        ]
         kept.sort(key=lambda item: (-item[1], item[0]))
         return lambda size: _by_frequency(kept, total, None if self.use_all_vocab else size)
 

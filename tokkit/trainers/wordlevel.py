@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from tokkit.pretokenizers.whitespace_split import WhitespaceSplit
 from tokkit.trainers.bpe import ALPHABET, check_special_tokens
 from tokkit.trainers.counts import Counter, Reporter, by_components, by_words
 from tokkit.trainers.options import checked_list, choice, flag, integer, text, with_unknown
+from tokkit.trainers.special_texts import WithBoundaries, WithForbidden, cut_at
 from tokkit.trainers.word_cuts import between_characters
 from tokkit.vocab import MAX_ID, Vocab
 
@@ -30,13 +31,19 @@ SPLITS: dict[str, Any] = {"punctuation": Bert, "whitespace": WhitespaceSplit}
 """Names for `pattern`: splitting at white space and punctuation characters, or only at white space."""
 
 
-def most_frequent(counts: WordCounts, special_tokens: Sequence[str], size: int, minimum: int) -> Vocab:
+def most_frequent(
+    counts: WordCounts,
+    special_tokens: Sequence[str],
+    size: int,
+    minimum: int,
+    allows: Callable[[bytes], bool] = lambda word: True,
+) -> Vocab:
     """Return the special tokens and the most frequent words, `size` in all; ties go to the smaller text."""
     tokens = [token.encode() for token in special_tokens]
     special = set(tokens)
     # Items are sorted by their bytes, which is the order of code points; stable sorting keeps it among equal counts.
     by_count = sorted(counts.items(), key=lambda item: -item[1])
-    words = [word for word, count in by_count if count >= minimum and word not in special]
+    words = [word for word, count in by_count if count >= minimum and word not in special and allows(word)]
     return Vocab.from_list(tokens + words[: size - len(tokens)])
 
 
@@ -50,13 +57,15 @@ def check_sizes(sizes: Sequence[int], given: object, n_special: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordTraining:
+class WordTraining(WithBoundaries, WithForbidden):
     """The options of a vocabulary of words.
 
     `pattern` is "punctuation" (splits at white space, and each punctuation character is a word), "whitespace", or a
     pattern that matches the words; decoding joins words with spaces. The published patterns (gpt2, cl100k, …) match all
     text, so words are joined without spaces. Ids: special tokens, then the most frequent words with a count of at least
     `min_frequency`; ties go to the smaller text, as in tokenizers' WordLevelTrainer.
+
+    `WithBoundaries` has `special`, and `WithForbidden` has `forbidden_tokens`.
     """
 
     pattern: str | None = "punctuation"
@@ -77,6 +86,8 @@ class WordTraining:
         """Check the options that define words and their minimum count."""
         object.__setattr__(self, "min_frequency", integer("min_frequency", self.min_frequency, minimum=0))
         flag("lowercase", self.lowercase)
+        self.check_special()
+        self.check_forbidden()
         self.pretokenizer()  # an invalid pattern is an error before anything is read
 
     def pretokenizer(self) -> Any:
@@ -106,12 +117,12 @@ class WordTraining:
     def counter(self) -> Counter:
         """Return what counts the words of a corpus."""
         by = by_words if self.pattern in SPLITS else by_components
-        return by(Lowercase() if self.lowercase else None, self.pretokenizer())
+        return cut_at(by(Lowercase() if self.lowercase else None, self.pretokenizer()), self.boundaries)
 
     def counting(self) -> dict[str, object]:
         """Return the definition of words."""
         pattern = self.pattern if self.pattern in SPLITS else patterns.resolve(self.pattern)
-        return {"words": "whole", "pattern": pattern, "lowercase": self.lowercase}
+        return self.with_boundaries({"words": "whole", "pattern": pattern, "lowercase": self.lowercase})
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
@@ -119,7 +130,7 @@ class WordTraining:
         """Keep the most frequent words, and return a definition of each size."""
         return [
             Definition(
-                vocab=most_frequent(counts, self.special_tokens, size, self.min_frequency),
+                vocab=most_frequent(counts, self.special_tokens, size, self.min_frequency, self.allows()),
                 model=WordLevel(unk_token=self.unk_token),
                 normalizer=Lowercase() if self.lowercase else None,
                 pretokenizer=self.pretokenizer(),
@@ -131,11 +142,12 @@ class WordTraining:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CharacterTraining:
+class CharacterTraining(WithBoundaries):
     """The options of a vocabulary of characters (code points), or of bytes.
 
     Ids of characters are assigned as those of words (see `WordTraining`). With bytes, all 256 are tokens, independent
     of the corpus, in the order of byte-level BPE; they need no unknown token and no counting.
+    `WithBoundaries` has `special`.
     """
 
     level: str = "characters"
@@ -147,6 +159,7 @@ class CharacterTraining:
     unit = "line"
 
     def __post_init__(self) -> None:
+        self.check_special()
         choice("level", self.level, "characters", "bytes")
         if self.level == "bytes":
             for name in ("unk_token", "min_frequency"):
@@ -179,11 +192,12 @@ class CharacterTraining:
         """Return the counter of characters, None for bytes."""
         if self.level == "bytes":
             return None
-        return replace(by_components(None, FixedLength(1)), cut=between_characters)
+        counter = replace(by_components(None, FixedLength(1)), cut=between_characters)
+        return cut_at(counter, self.boundaries)
 
     def counting(self) -> dict[str, object] | None:
         """Return the definition of what is counted; None for bytes."""
-        return {"words": "characters"} if self.level == "characters" else None
+        return self.with_boundaries({"words": "characters"}) if self.level == "characters" else None
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1

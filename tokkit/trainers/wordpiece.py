@@ -24,6 +24,7 @@ from tokkit.trainers.bpe import MEMORY_A_BYTE, tell_merges
 from tokkit.trainers.counts import MAX_WORD_BYTES, Counter, Reporter, by_words
 from tokkit.trainers.options import Step, checked_list, choice, flag, integer, text, with_unknown
 from tokkit.trainers.resumable import Resumable, run_merges
+from tokkit.trainers.special_texts import WithBoundaries, WithForbidden, cut_at
 from tokkit.vocab import Vocab
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -36,7 +37,7 @@ logger = logging.getLogger("tokkit")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordPieceTraining(Resumable):
+class WordPieceTraining(WithBoundaries, WithForbidden, Resumable):
     """The options of WordPiece, and its training.
 
     Ids: special tokens; the characters, by code point; with the prefix, the characters that occur inside words, sorted
@@ -60,7 +61,8 @@ class WordPieceTraining(Resumable):
       corpus: at 8,000 tokens English gets more than twice as many tokens a text as by the others.
 
     Ties by the last two go to the more frequent pair, then to the smaller (left id, right id). Pairs that occur less
-    than `min_frequency` times, or not at all, are not merged.
+    than `min_frequency` times, or not at all, are not merged. `WithBoundaries` has `special`, and `WithForbidden` has
+    `forbidden_tokens`.
     """
 
     score: str = "frequency"
@@ -82,6 +84,8 @@ class WordPieceTraining(Resumable):
 
     def __post_init__(self) -> None:
         self.check_resumable()
+        self.check_special()
+        self.check_forbidden()
         choice("score", self.score, *SCORES)
         tokens = checked_list("special_tokens", "special token", self.special_tokens)
         with_unknown(tokens, text("unk_token", self.unk_token))
@@ -128,13 +132,14 @@ class WordPieceTraining(Resumable):
 
     def counter(self) -> Counter:
         """Return what counts the words of a corpus."""
-        return by_words(self.normalizer(), Pretokenizer(), longest=MAX_WORD_BYTES)
+        return cut_at(by_words(self.normalizer(), Pretokenizer(), longest=MAX_WORD_BYTES), self.boundaries)
 
     def counting(self) -> dict[str, object]:
         """Return the definition of words."""
         strips = self.lowercase if self.strip_accents is None else self.strip_accents
         options = {"lowercase": self.lowercase, "strip_accents": strips}
-        return {"words": "of BERT", **options, "handle_chinese_chars": self.handle_chinese_chars}
+        made = {"words": "of BERT", **options, "handle_chinese_chars": self.handle_chinese_chars}
+        return self.with_boundaries(made)
 
     def definitions(
         self, counts: WordCounts, sizes: Sequence[int], report: Reporter, threads: int = 1
@@ -218,9 +223,9 @@ class WordPieceTraining(Resumable):
             needed = (MEMORY_A_BYTE if by_frequency else SCORED_MEMORY_A_BYTE) * (counts.n_bytes + len(counts))
         folder = self.folder(needed)
         if by_frequency:
-            return BPETrainer(counts, tokens, max(sizes), minimum, sys.maxsize, spelling, folder)
+            return BPETrainer(counts, tokens, max(sizes), minimum, sys.maxsize, spelling, folder, self.forbidden)
         by_gain = self.score == "likelihood"
-        return WordPieceTrainer(counts, tokens, max(sizes), max(minimum, 1), spelling, by_gain, folder)
+        return WordPieceTrainer(counts, tokens, max(sizes), max(minimum, 1), spelling, by_gain, folder, self.forbidden)
 
     def _explain(self, trainer: BPETrainer | WordPieceTrainer, vocab: Vocab) -> None:
         """Call `explain` with each merge, in order."""

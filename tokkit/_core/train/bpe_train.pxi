@@ -3,6 +3,8 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from tokkit._core.split cimport SpecialMatcher, tk_special
+
 cdef extern from "train/bpe_train.h" nogil:
     ctypedef struct tk_trained_merge:
         pass
@@ -14,6 +16,7 @@ cdef extern from "train/bpe_train.h" nogil:
         size_t max_length
         size_t n_prefix
         const char *folder
+        const tk_special *forbidden
     tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits)
     void tk_bpe_trainer_free(tk_bpe_trainer *)
     int tk_bpe_trainer_token(tk_bpe_trainer *, const uint8_t *, size_t, uint32_t width, int mergeable)
@@ -44,14 +47,16 @@ cdef class BPETrainer(Training):
     `tokens` are (bytes, symbols) in the order of their ids. A merge with the bytes of a token gets the token's id
     if it joins that many symbols; with 0 it never does. With a `spelling` symbols are its characters; else bytes, and
     the last 256 tokens are these. `counts` is closed by this; with None the training continues from a state (`load`).
-    With a `folder` words and positions are in mapped files there. Only one thread at a time may use a training.
+    With a `folder` words and positions are in mapped files there. No merge makes a token that has a `forbidden` text in
+    it. Only one thread at a time may use a training.
     """
 
     cdef tk_bpe_trainer *trainer
     cdef bytes folder
+    cdef SpecialMatcher forbidden
 
     def __cinit__(self, WordCounts counts, list tokens not None, size_t vocab_size, int64_t min_frequency,
-                  size_t max_length, Spelling spelling=None, bytes folder=None):
+                  size_t max_length, Spelling spelling=None, bytes folder=None, SpecialMatcher forbidden=None):
         cdef tk_bpe_limits limits
         cdef const tk_spelling *spelt = NULL
         cdef const char *p
@@ -61,10 +66,12 @@ cdef class BPETrainer(Training):
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.max_length = vocab_size, min_frequency, max_length
         limits.n_prefix = 0
-        self.folder = folder  # the trainer points to it
-        limits.folder = NULL
+        self.folder, self.forbidden = folder, forbidden  # the trainer points to them
+        limits.folder, limits.forbidden = NULL, NULL
         if folder is not None:
             limits.folder = folder
+        if forbidden is not None:
+            limits.forbidden = &forbidden.special
         if spelling is not None:
             limits.n_prefix, spelt = len(spelling.prefix), &spelling.table
         self.trainer = tk_bpe_trainer_new(limits)

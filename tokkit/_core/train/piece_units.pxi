@@ -4,11 +4,14 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+import numpy as np
+
 from tokkit._core.text cimport Normalizer, check_normalized, tk_sp_normalize, tk_sp_text, tk_sp_text_free
 
 cdef extern from "train/piece_rules.h" nogil:
     int tk_piece_kinds_init(tk_piece_kinds *, tk_piece_rules)
     void tk_piece_kinds_free(tk_piece_kinds *)
+    int tk_piece_forbid(tk_piece_kinds *, const uint32_t *, size_t)
     int tk_piece_is_valid(const tk_piece_kinds *, const uint32_t *, size_t)
     int tk_piece_words(const tk_piece_rules *, const uint8_t *, size_t, int64_t, tk_word_counts *)
     int tk_piece_units(const tk_piece_kinds *, const tk_word_counts *, tk_word_counts *)
@@ -18,18 +21,26 @@ cdef enum:
 
 
 cdef class PieceRules:
-    """The rules of `piece_rules.h`; with `alphabet`, a str, other characters belong to no piece."""
+    """The rules of `piece_rules.h`; with `alphabet`, a str, other characters belong to no piece.
+
+    No piece of several characters has one of the `forbidden` texts in it.
+    """
 
     def __cinit__(self, uint32_t max_length, *, bint split_scripts=True, bint split_numbers=True,
                   bint split_digits=False, bint split_spaces=True, bint space_last=False, bint pieces_of_spaces=False,
-                  str alphabet=None):
+                  str alphabet=None, forbidden=()):
         cdef tk_piece_rules rules
         cdef size_t c
         cdef uint8_t *kept
+        cdef uint32_t[::1] characters
         rules.max_length = max_length
         rules.split_scripts, rules.split_numbers, rules.split_digits = split_scripts, split_numbers, split_digits
         rules.split_spaces, rules.space_last, rules.pieces_of_spaces = split_spaces, space_last, pieces_of_spaces
         check(tk_piece_kinds_init(&self.kinds, rules))
+        for text in forbidden:
+            if text and "\0" not in text:  # which is in no piece
+                characters = np.array([ord(character) for character in text], dtype=np.uint32)
+                check(tk_piece_forbid(&self.kinds, &characters[0], characters.shape[0]))
         if alphabet is None:
             return
         kept = <uint8_t *> malloc(CODE_POINTS)

@@ -19,6 +19,7 @@ cdef extern from "train/wordpiece_train.h" nogil:
         size_t n_prefix
         tk_pair_score score
         const char *folder
+        const tk_special *forbidden
     tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits)
     void tk_wordpiece_trainer_free(tk_wordpiece_trainer *)
     int tk_wordpiece_trainer_token(tk_wordpiece_trainer *, const uint8_t *, size_t, uint32_t width)
@@ -43,9 +44,11 @@ cdef class WordPieceTrainer(Training):
 
     cdef tk_wordpiece_trainer *trainer
     cdef bytes folder
+    cdef SpecialMatcher forbidden
 
     def __cinit__(self, WordCounts counts, list tokens not None, size_t vocab_size, int64_t min_frequency,
-                  Spelling spelling not None, bint by_gain, bytes folder=None):
+                  Spelling spelling not None, bint by_gain, bytes folder=None,
+                  SpecialMatcher forbidden=None):
         cdef tk_wordpiece_limits limits
         cdef const char *p
         cdef int status
@@ -54,10 +57,12 @@ cdef class WordPieceTrainer(Training):
         check_tokens(tokens, spelling, vocab_size)
         limits.vocab_size, limits.min_frequency, limits.n_prefix = vocab_size, min_frequency, len(spelling.prefix)
         limits.score = TK_SCORE_GAIN if by_gain else TK_SCORE_PMI
-        self.folder = folder  # the trainer points to it
-        limits.folder = NULL
+        self.folder, self.forbidden = folder, forbidden  # the trainer points to them
+        limits.folder, limits.forbidden = NULL, NULL
         if folder is not None:
             limits.folder = folder
+        if forbidden is not None:
+            limits.forbidden = &forbidden.special
         self.trainer = tk_wordpiece_trainer_new(limits)
         if self.trainer is NULL:
             raise MemoryError()

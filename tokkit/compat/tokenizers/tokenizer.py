@@ -341,17 +341,19 @@ class Tokenizer:
 
     # ---- training
 
-    def train(self, files: Sequence[str], trainer: Any = None) -> None:
-        """Train the model from files, line by line."""
+    def train(self, files: Sequence[str], trainer: Any = None, *, special: str = "text") -> None:
+        """Train the model from files, line by line; `special="boundary"`, not in tokenizers, cuts at special tokens."""
         from tokkit.compat.tokenizers import training
 
-        training.from_files(self, values.listed("files", files, values.text), trainer)
+        training.from_files(self, values.listed("files", files, values.text), trainer, special)
 
-    def train_from_iterator(self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None) -> None:
-        """Train the model from texts, or lists of texts."""
+    def train_from_iterator(
+        self, iterator: Iterable[Any], trainer: Any = None, length: int | None = None, *, special: str = "text"
+    ) -> None:
+        """Train the model from texts, or lists of texts; `special` is as in `train`."""
         from tokkit.compat.tokenizers import training
 
-        training.from_texts(self, iterator, trainer)
+        training.from_texts(self, iterator, trainer, special)
 
     # ---- in the background
 

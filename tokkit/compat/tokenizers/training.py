@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokkit._core.align import AlignedText
+from tokkit._core.split import SpecialMatcher
 from tokkit._core.text import to_utf8
 from tokkit._core.train import BPETrainer, Spelling, WordCounts
 from tokkit.compat.tokenizers import unigram_training, values
@@ -19,7 +20,9 @@ from tokkit.compat.tokenizers.trainers import Trainer
 from tokkit.errors import CorpusError, OptionError
 from tokkit.trainers.bpe import merges_of_size
 from tokkit.trainers.counts import Reporter
+from tokkit.trainers.options import choice
 from tokkit.trainers.resumable import VISITS_A_SLICE
+from tokkit.trainers.special_texts import IN_TEXT, matcher_of
 
 if TYPE_CHECKING:
     from tokkit.compat.tokenizers.tokenizer import Tokenizer
@@ -30,7 +33,7 @@ MARKS = (range(0xF0000, 0x110000), range(1, 0xD800), range(0xE000, 0xF0000))
 """Code points that can stand for the last characters of words, where neither words nor tokens have them."""
 
 
-def from_files(tokenizer: Tokenizer, files: list[str], trainer: Any) -> None:
+def from_files(tokenizer: Tokenizer, files: list[str], trainer: Any, special: str = "text") -> None:
     """Train from the lines of files, including line ends."""
 
     def lines() -> Iterator[str]:
@@ -39,10 +42,10 @@ def from_files(tokenizer: Tokenizer, files: list[str], trainer: Any) -> None:
                 yield from file
 
     chosen = _trainer(tokenizer, trainer)
-    _train(tokenizer, lines(), chosen)
+    _train(tokenizer, lines(), chosen, special)
 
 
-def from_texts(tokenizer: Tokenizer, iterator: Iterable[Any], trainer: Any) -> None:
+def from_texts(tokenizer: Tokenizer, iterator: Iterable[Any], trainer: Any, special: str = "text") -> None:
     """Train from texts, or lists of texts."""
 
     def texts() -> Iterator[str]:
@@ -51,7 +54,7 @@ def from_texts(tokenizer: Tokenizer, iterator: Iterable[Any], trainer: Any) -> N
                 yield values.text("a text", text)
 
     chosen = _trainer(tokenizer, trainer)
-    _train(tokenizer, texts(), chosen)
+    _train(tokenizer, texts(), chosen, special)
 
 
 def _trainer(tokenizer: Tokenizer, trainer: Any) -> Trainer:
@@ -64,9 +67,11 @@ def _trainer(tokenizer: Tokenizer, trainer: Any) -> Trainer:
     return chosen
 
 
-def _train(tokenizer: Tokenizer, texts: Iterator[str], trainer: Trainer) -> None:
+def _train(tokenizer: Tokenizer, texts: Iterator[str], trainer: Trainer, special: str) -> None:
+    tokens = [str(token["content"]) for token in trainer._state["special_tokens"]]
+    boundaries = tokens if choice("special", special, *IN_TEXT) == "boundary" else []
     with Reporter(trainer._state["show_progress"] and sys.stderr.isatty()) as report:
-        counts = count(tokenizer, texts)
+        counts = count(tokenizer, texts, boundaries)
         found = _TRAININGS[trainer._model](trainer._state, counts, report)
     tokenizer.model._state.update(found)
     tokenizer.model._forget()
@@ -74,12 +79,12 @@ def _train(tokenizer: Tokenizer, texts: Iterator[str], trainer: Trainer) -> None
     tokenizer.add_special_tokens([AddedToken(**token) for token in trainer._state["special_tokens"]])
 
 
-def count(tokenizer: Tokenizer, texts: Iterator[str]) -> WordCounts:
-    """Return the words that the normalizer and the pre-tokenizer make of texts, and their counts."""
+def count(tokenizer: Tokenizer, texts: Iterator[str], boundaries: Sequence[str] = ()) -> WordCounts:
+    """Return the words that the normalizer and the pre-tokenizer make of texts, cut at boundaries, and their counts."""
     stages = [tokenizer.normalizer, tokenizer.pre_tokenizer]
     made = [None if stage is None else run(stage._stage, stage._state) for stage in stages]
     apart = any(stage is not None and _whole(stage._state) for stage in stages)
-    table = WordCounts()
+    table, matcher = WordCounts(), matcher_of([text for text in boundaries if text])
     block: list[bytes] = []
     n = 0
     for text in itertools.chain(texts, [""]):
@@ -87,17 +92,19 @@ def count(tokenizer: Tokenizer, texts: Iterator[str]) -> WordCounts:
         block.append(utf8)
         n += len(utf8)
         if apart or n >= BLOCK_BYTES or not utf8:
-            _count_block(table, block, made)
+            _count_block(table, block, made, matcher)
             block, n = [], 0
     return table
 
 
-def _count_block(table: WordCounts, block: list[bytes], stages: list[Any]) -> None:
-    block = [text for text in block if text]
-    if not block:
+def _count_block(table: WordCounts, block: list[bytes], stages: list[Any], matcher: SpecialMatcher | None) -> None:
+    data, ends = b"".join(block), np.cumsum([len(text) for text in block if text], dtype=np.int64).tobytes()
+    if matcher is not None and (cut := matcher.cut(data, ends)) is not None:
+        data, ends = cut
+    if not data:
         return
-    aligned = AlignedText(b"".join(block))
-    aligned.cut_at(np.cumsum([len(text) for text in block], dtype=np.int64).tobytes())
+    aligned = AlignedText(data)
+    aligned.cut_at(ends)
     if stages[0] is not None:
         stages[0].normalize(aligned)
     if stages[1] is not None:

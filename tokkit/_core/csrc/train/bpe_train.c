@@ -50,6 +50,7 @@ int tk_bpe_trainer_join(tk_bpe_trainer *t, tk_trained_merge *m) {
     uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
     memcpy(bytes, tk_token_bytes(&t->tokens, m->left), a);
     memcpy(bytes + a, tk_token_bytes(&t->tokens, m->right) + t->limits.n_prefix, b);
+    if (tk_holds_forbidden(t->limits.forbidden, bytes, a + b, width, t->limits.n_prefix)) return 1;
     size_t slot = tk_token_slot(&t->tokens, bytes, a + b);
     if (!t->tokens.index[slot]) {
         t->widths[t->tokens.n_ids] = width;

@@ -50,7 +50,8 @@ struct tk_bpe_trainer {
 };
 
 /* Set m->result to the token that has the bytes of left and right, a new one where none has: TK_OK, TK_NO_MEMORY, or
-   1 where the one that has them covers another number of cells, and so is another word's part that looks alike. */
+   1 where the merge is not made: their text is forbidden, or the token that has them covers another number of cells,
+   and so is another word's part that looks alike. */
 int tk_bpe_trainer_join(tk_bpe_trainer *t, tk_trained_merge *m);
 
 #endif

@@ -14,6 +14,7 @@ static void fill(tk_piece_kinds *k, uint32_t first, uint32_t behind, int kind) {
 
 int tk_piece_kinds_init(tk_piece_kinds *k, tk_piece_rules rules) {
     static const uint32_t digits[] = {'0', 0xFF10}; /* those of sentencepiece: ASCII's and the full-width ones */
+    memset(k, 0, sizeof *k);
     k->rules = rules;
     k->kinds = tk_alloc(N_CODE_POINTS, 1);
     if (!k->kinds) return TK_NO_MEMORY;
@@ -32,7 +33,29 @@ int tk_piece_kinds_init(tk_piece_kinds *k, tk_piece_rules rules) {
     return TK_OK;
 }
 
-void tk_piece_kinds_free(tk_piece_kinds *k) { free(k->kinds); }
+void tk_piece_kinds_free(tk_piece_kinds *k) {
+    free(k->kinds);
+    free(k->forbidden);
+}
+
+int tk_piece_forbid(tk_piece_kinds *k, const uint32_t *characters, size_t n) {
+    size_t all = k->n_forbidden + n + 1;
+    if (tk_reserve(&k->forbidden, &k->forbidden_capacity, all, sizeof *k->forbidden)) return TK_NO_MEMORY;
+    memcpy(k->forbidden + k->n_forbidden, characters, n * sizeof *characters);
+    k->forbidden[all - 1] = 0;
+    k->n_forbidden = all;
+    return TK_OK;
+}
+
+static int holds_forbidden(const tk_piece_kinds *k, const uint32_t *characters, size_t n) {
+    for (size_t from = 0, length; from < k->n_forbidden; from += length + 1) {
+        const uint32_t *text = k->forbidden + from;
+        for (length = 0; text[length]; length++) {}
+        for (size_t i = 0; i + length <= n; i++)
+            if (!memcmp(characters + i, text, length * sizeof *text)) return 1;
+    }
+    return 0;
+}
 
 static int space_may_stand(const tk_piece_rules *r, size_t i, size_t n) {
     int first = i == 0, last = i + 1 == n;
@@ -57,7 +80,7 @@ int tk_piece_is_valid(const tk_piece_kinds *k, const uint32_t *characters, size_
         if (r->split_scripts && kind != ANY && script != ANY && kind != script) return 0;
         script = kind;
     }
-    return 1;
+    return n < 2 || !holds_forbidden(k, characters, n);
 }
 
 /* Whether no piece holds a character of kind `a` and after it one of kind `b`. `script` is that of the piece at hand

@@ -19,11 +19,16 @@ typedef struct {
 typedef struct {
     tk_piece_rules rules;
     uint8_t *kinds; /* TK_CODE_POINTS of them */
+    uint32_t *forbidden; /* texts that no piece of several characters holds, each ended by U+0000 */
+    size_t n_forbidden, forbidden_capacity; /* characters of all, with their ends */
 } tk_piece_kinds;
 
 /* All code points belong to pieces but U+0000, tab, space, U+2585, surrogates; TK_OK or TK_NO_MEMORY. */
 int tk_piece_kinds_init(tk_piece_kinds *k, tk_piece_rules rules);
 void tk_piece_kinds_free(tk_piece_kinds *k);
+
+/* Forbid a text that has no U+0000: TK_OK or TK_NO_MEMORY. */
+int tk_piece_forbid(tk_piece_kinds *k, const uint32_t *characters, size_t n);
 
 /* Whether the characters may be a piece. */
 int tk_piece_is_valid(const tk_piece_kinds *k, const uint32_t *characters, size_t n);

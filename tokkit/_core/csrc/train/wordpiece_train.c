@@ -66,7 +66,8 @@ int tk_wordpiece_trainer_token(tk_wordpiece_trainer *t, const uint8_t *bytes, si
     return TK_OK;
 }
 
-/* The token that a pair becomes: TK_OK, TK_NO_MEMORY, or 1 where a token of the same bytes has another width. */
+/* The token that a pair becomes: TK_OK, TK_NO_MEMORY, or 1 where its text is forbidden, or a token of the same bytes
+   has another width. */
 static int join(tk_wordpiece_trainer *t, const tk_scored_pair *pair, tk_token *result) {
     size_t a = t->tokens.lengths[pair->left], b = t->tokens.lengths[pair->right] - t->limits.n_prefix;
     uint32_t width = t->widths[pair->left] + t->widths[pair->right];
@@ -74,6 +75,7 @@ static int join(tk_wordpiece_trainer *t, const tk_scored_pair *pair, tk_token *r
     uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
     memcpy(bytes, tk_token_bytes(&t->tokens, pair->left), a);
     memcpy(bytes + a, tk_token_bytes(&t->tokens, pair->right) + t->limits.n_prefix, b);
+    if (tk_holds_forbidden(t->limits.forbidden, bytes, a + b, width, t->limits.n_prefix)) return 1;
     size_t slot = tk_token_slot(&t->tokens, bytes, a + b);
     if (!t->tokens.index[slot]) {
         t->widths[t->tokens.n_ids] = width;

@@ -8,6 +8,7 @@
    token already, that token is what it becomes, and the vocabulary does not grow. */
 #ifndef TK_WORDPIECE_TRAIN_H
 #define TK_WORDPIECE_TRAIN_H
+#include "train/forbidden.h"
 #include "train/scored_pairs.h"
 #include "train/word_cells.h"
 
@@ -24,6 +25,7 @@ typedef struct {
     int64_t min_frequency; /* at least 1: pairs that occur less often do not merge */
     size_t n_prefix;       /* bytes that a token which does not begin its word begins with: "##" */
     tk_pair_score score;
+    const tk_special *forbidden; /* texts that no merge makes part of a token, NULL for none; they outlive it */
     const char *folder; /* where words and places are mapped, NULL for the heap; it outlives the trainer */
 } tk_wordpiece_limits;
 
