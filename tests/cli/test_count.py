@@ -70,7 +70,7 @@ def test_all_ways_to_read_a_file_count_the_same(run: Run, tokenizer: str, bundle
     Path("long.txt").write_text(bundled * 8, encoding="utf-8")
     Path("marked.txt").write_bytes(b"\xef\xbb\xbflow lower\r\n")
     for name in ("long.txt", "marked.txt"):
-        text = Path(name).read_bytes().decode()
+        text = Path(name).read_bytes().decode("utf-8-sig")
         wanted = tokkit.load(tokenizer).count(text)
         for more in ((), ("--threads", "2"), ("--lines",), ("--input-errors", "replace")):
             assert json.loads(run("count", tokenizer, name, "--json", *more).stdout)["total"] == wanted

@@ -16,7 +16,7 @@ TEXTS = {
     "no last line feed": "low\nlower",
     "empty lines": "\n\nlow\n\n\n",
     "carriage returns": "low\r\nlower\r\n\rnew\x0b\x85\u2028x\r",
-    "byte-order mark": "\ufefflow\nlower\n",
+    "a byte-order mark inside": "low\n\ufefflower\n",
     "nothing": "",
     "scripts": "naïve café\n東京 🙂\n\x00\x01\n",
     "ids as text": "12 13\n[1, 2]\n",

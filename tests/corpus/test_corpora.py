@@ -125,3 +125,59 @@ def test_texts_where_paths_belong_are_an_error_that_says_what_to_write() -> None
     for source in ("hello world", ["hello world"], ["one", "two"]):
         with pytest.raises(CorpusError, match=r"does not exist; if this is a text and not a path, give iter\(texts\)"):
             tokkit.train(source, vocab_size=300)
+
+
+NESTED = [
+    {"doc": {"text": "one", "n": 1}, "text": "not this"},
+    {"doc": {"text": "two"}, "a.b": {"c": "deep"}},
+    {"doc": {"text": "three"}, "doc.text": "whole name"},
+]
+
+
+def test_a_dot_leads_into_a_record_unless_a_field_has_that_name(tmp_path: Path) -> None:
+    wanted = ["one", "two", "whole name"]
+    assert list(documents(iter(NESTED), field="doc.text")) == wanted
+    for name, data in {
+        "a.jsonl": "".join(json.dumps(row) + "\n" for row in NESTED),
+        "a.json": json.dumps(NESTED),
+    }.items():
+        (tmp_path / name).write_text(data)
+        assert list(documents(tmp_path / name, field="doc.text")) == wanted, name
+    assert list(documents(iter([NESTED[1]]), field="a.b.c")) == ["deep"]
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("doc.body", r"no text in the field 'doc\.body', but the fields \['n', 'text'\] in 'doc'"),
+        ("doc.text.x", r"no text in the field 'doc\.text\.x', but a str in 'doc\.text'"),
+        ("doc.n", r"no text in the field 'doc\.n', but int in it"),
+        ("doc", r"no text in the field 'doc', but dict in it"),
+        ("x.text", r"no text in the field 'x\.text', but the fields \['doc', 'text'\]$"),
+        (".text", r"no text in the field '\.text', but the fields \['doc', 'text'\]$"),
+    ],
+)
+def test_what_a_nested_field_lacks_is_named(tmp_path: Path, field: str, message: str) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(NESTED[0]) + "\n")
+    for source in (tmp_path / "a.jsonl", iter(NESTED[:1])):
+        with pytest.raises(CorpusError, match=message):
+            list(documents(source, field=field))
+
+
+def test_a_dot_leads_into_columns_of_structures(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="tables are read by pyarrow")
+    from pyarrow import csv, ipc, parquet
+
+    table = pyarrow.table({"doc": [{"text": "one"}, {"text": "two"}], "a.b": ["x", "y"]})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with ipc.new_file(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    for source in (tmp_path / "a.parquet", tmp_path / "a.arrow", table):
+        assert list(documents(source, field="doc.text")) == ["one", "two"]
+        assert list(documents(source, field="a.b")) == ["x", "y"]
+        with pytest.raises(CorpusError, match=r"no column 'x\.text'; it has 'doc', 'a\.b'"):
+            list(documents(source, field="x.text"))
+    csv.write_csv(table.select(["a.b"]), tmp_path / "a.csv")
+    assert list(documents(tmp_path / "a.csv", field="a.b")) == ["x", "y"]
+    with pytest.raises(CorpusError, match=r"no column 'a\.b\.c'"):
+        list(documents(tmp_path / "a.csv", field="a.b.c"))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from tokkit.chunks.chunking import At, Chunk, check, chunks_of
 from tokkit.chunks.planning import Planner
 from tokkit.corpus import paths, readers
+from tokkit.corpus.utf8 import not_utf8
 from tokkit.errors import CorpusError, OptionError
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ def chunk_file(
 
 def _blocks(path: str, errors: InputErrors) -> Iterator[str]:
     """Yield the text of a file in blocks, without a byte-order mark."""
-    name, offset, data, begun = paths.input_name(path), 0, b"-", False
+    name, data = paths.input_name(path), b"-"
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
-    with paths.opened(path, name) as (stream, _):
+    with paths.opened(path, name) as (stream, _, offset):
         while data:
             data = readers.read_block(stream, name)
             held, _ = decoder.getstate()
@@ -53,9 +54,6 @@ def _blocks(path: str, errors: InputErrors) -> Iterator[str]:
                 text = decoder.decode(data, final=not data)
             except UnicodeDecodeError as error:
                 at, byte = offset - len(held) + error.start, error.object[error.start]
-                raise CorpusError(
-                    f'{name}: byte {at} (0x{byte:02x}) is not UTF-8; use input_errors="replace" or "ignore" to go on'
-                ) from None
-            yield text if begun else text.removeprefix("\ufeff")
-            begun = begun or text != ""
+                raise not_utf8(name, at, byte) from None
+            yield text
             offset += len(data)

@@ -96,10 +96,7 @@ def answers(folder: str, query: str, chosen: Mapping[str, Any]) -> Iterator[tupl
 
 
 def _lines() -> Iterator[str]:
-    for line in inputs.stdin():
-        text = line.decode("utf-8", "replace").strip()
-        if text:
-            yield text
+    yield from filter(None, map(str.strip, inputs.lines(inputs.STDIN)))
 
 
 def _together(queries: Iterator[str] | list[str]) -> Iterator[list[str]]:

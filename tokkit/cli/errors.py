@@ -77,11 +77,27 @@ class _Line(logging.Formatter):
         return f"tokkit: {visible(super().format(record))}"
 
 
+class _Once(logging.Filter):
+    """Lets each message pass once: a file that is read twice has one note."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the message is new."""
+        message = record.getMessage()
+        is_new = message not in self._shown
+        self._shown.add(message)
+        return is_new
+
+
 @contextlib.contextmanager
 def warnings_shown() -> Iterator[None]:
-    """Print log messages on stderr during the block."""
+    """Print log messages on stderr during the block, each once."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Line("%(message)s"))
+    handler.addFilter(_Once())
     root = logging.getLogger()
     root.addHandler(handler)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer
 
 STDIN = "-"
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def stdin() -> BinaryIO:
@@ -30,11 +30,27 @@ def argument(text: str) -> str:
     """Return the text of an argument: that of standard input for "-", which must be UTF-8, else CorpusError."""
     if text != STDIN:
         return text
-    data = stdin().read()
+    from tokkit.corpus.utf8 import without_mark
+
+    data = without_mark(stdin().read(), "standard input")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise CorpusError(f"standard input: byte {error.start} (0x{data[error.start]:02x}) is not UTF-8") from None
+
+
+def lines(path: str) -> Iterator[str]:
+    """Yield the lines of a file or of standard input without their ends, as soon as each is read.
+
+    Invalid UTF-8 is replaced, and a byte-order mark at the start is dropped.
+    """
+    from tokkit.corpus.paths import input_name
+    from tokkit.corpus.utf8 import without_mark
+
+    with contextlib.nullcontext(stdin()) if path == STDIN else open(path, "rb") as file:
+        for number, line in enumerate(file):
+            text = line if number else without_mark(line, input_name(path))
+            yield text.decode("utf-8", "replace").removesuffix("\n")
 
 
 def load(path: str, pattern: str | None = None) -> Tokenizer:
@@ -84,8 +100,8 @@ class Reading:
     def batches(self, path: str, tick: Callable[[int], object] | None = None) -> Iterator[tuple[list[str], bool]]:
         """Yield (texts, are lines) of a file: about a megabyte of lines with their ends, or one text.
 
-        The records of a .jsonl file are texts, not lines. Nothing is removed or added: a byte-order mark is part of
-        the text. `tick` is called with the number of bytes read.
+        The records of a .jsonl file are texts, not lines. Nothing is removed but a byte-order mark at the start.
+        `tick` is called with the number of bytes read.
         """
         from tokkit.corpus import readers
 
@@ -94,13 +110,12 @@ class Reading:
         for block in corpus:
             if tick is not None:
                 tick(corpus.done)
-            marked = not found and block.unit != "item" and block.offset == len(BYTE_ORDER_MARK)
             found = True
             if block.unit == "item":
                 ends = block.document_ends()
                 yield [block.data[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)], False
                 continue
-            text = ("\ufeff" if marked else "") + self._decoded(block)
+            text = self._decoded(block)
             yield _lines(text) if block.unit == "line" else [text], block.unit == "line"
         if not found and self.unit == "file":
             yield [""], False
@@ -153,13 +168,12 @@ class Reading:
         return self._decoded(Block(data if whole else data[:end], "file", name)), whole
 
     def _decoded(self, block: Block) -> str:
+        from tokkit.corpus.utf8 import not_utf8
+
         try:
             return block.data.decode("utf-8", self.input_errors)
         except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{block.name}: byte {block.offset + error.start} (0x{block.data[error.start]:02x}) is not UTF-8; "
-                "use --input-errors replace or ignore to go on"
-            ) from None
+            raise not_utf8(block.name, block.offset + error.start, block.data[error.start]) from None
 
 
 def _lines(text: str) -> list[str]:

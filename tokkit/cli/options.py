@@ -292,7 +292,10 @@ special_in_training = click.option(
     "learn nothing of the token, or learn it as ordinary text. SentencePiece's models always cut.",
 )
 field = click.option(
-    "--field", default="text", help="Name of the field or column with the text, in .jsonl files and tables."
+    "--field",
+    default="text",
+    help="Name of the field or column with the text, in .jsonl files and tables; doc.text is the field text in the "
+    "field doc, unless a field is named doc.text itself.",
 )
 input_errors = click.option(
     "--input-errors",

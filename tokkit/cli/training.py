@@ -313,9 +313,12 @@ def counts_of(path: str) -> CountFiles | dict[str, int]:
 
 def read_counts(path: str) -> dict[str, int]:
     """Read word counts: a JSON object, or lines of word, tab and count; counts of repeated words are added."""
+    from tokkit.corpus.utf8 import without_mark
+
     name = "standard input" if path == STDIN else show(path)
     try:
-        text = (stdin().read() if path == STDIN else Path(path).read_bytes()).decode()
+        data = stdin().read() if path == STDIN else Path(path).read_bytes()
+        text = without_mark(data, name).decode()
         if path.endswith(".json"):
             counts = json.loads(text)
             wrong = (

@@ -159,8 +159,4 @@ def _lines(files: tuple[str, ...]) -> Iterator[str]:
     from tokkit.cli import inputs
 
     for path in inputs.expand(files):
-        if path == inputs.STDIN:
-            yield from (line.decode("utf-8", "replace").removesuffix("\n") for line in inputs.stdin())
-            continue
-        with open(path, encoding="utf-8", errors="replace", newline="\n") as file:
-            yield from (line.removesuffix("\n") for line in file)
+        yield from inputs.lines(path)

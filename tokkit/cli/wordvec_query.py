@@ -102,9 +102,7 @@ def _queries(words: tuple[str, ...]) -> Iterator[list[str]]:
         return
     from tokkit.cli import inputs
 
-    for line in inputs.stdin():
-        if given := line.decode("utf-8", "replace").split():
-            yield given
+    yield from filter(None, map(str.split, inputs.lines(inputs.STDIN)))
 
 
 @options.command(

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tokkit._core.encode import BlockEncoder
 from tokkit.corpus import paths, readers
-from tokkit.corpus.stream_blocks import BLOCK_BYTES, CleanedStream, SeenStream, Source, StreamBlocks, WithoutMark
+from tokkit.corpus.stream_blocks import BLOCK_BYTES, CleanedStream, SeenStream, Source, StreamBlocks
 from tokkit.corpus.turns import Turns
+from tokkit.corpus.utf8 import not_utf8
 from tokkit.engines.engine import Engine, WholeEncoder
 from tokkit.engines.special_tokens import Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError, VocabError
@@ -51,22 +52,20 @@ class FileEncoder:
         writer: IdSink,
         tick: Callable[[int], object] | None = None,
         *,
-        drops_mark: bool = False,
         see: Callable[[memoryview], object] | None = None,
     ) -> int:
         """Write the ids of a file; return its bytes of text. `tick` is called with the bytes of the file read so far.
 
         "-" is standard input; .gz, .bz2, .xz and .zst are decompressed. SameFileError if the writer would replace it.
-        With `drops_mark`, a byte-order mark at the start of the file is left out; else it is part of the text. `see`
-        is called with the bytes of the text in order, by one thread at a time.
+        A byte-order mark at the start of the file is dropped, with a warning. `see` is called with the bytes of the
+        text in order, by one thread at a time.
         """
         name = paths.input_name(path)
         if paths.holds_records(path):
             raise CorpusError(f"{name} holds records, not text: read it with tokkit encode, or batch by batch")
         writer.reads(path)
-        with paths.opened(path, name) as (stream, position):
-            text = cast(BinaryIO, WithoutMark(stream)) if drops_mark else stream
-            source = cast(Source, text) if self.errors == "strict" else CleanedStream(text, self.errors)
+        with paths.opened(path, name) as (stream, position, skipped):
+            source = cast(Source, stream) if self.errors == "strict" else CleanedStream(stream, self.errors)
             source = source if see is None else SeenStream(source, see)
             blocks = StreamBlocks(source, name, self._cut)
             size = paths.size_of(path)
@@ -88,7 +87,7 @@ class FileEncoder:
                         try:
                             ids = self._block(encoder, buffer, n, continues=offset > 0, goes_on=goes_on)
                         except (ValueError, OverflowError, VocabError) as error:
-                            failed[number] = self._explained(error, name, offset, buffer)
+                            failed[number] = self._explained(error, name, skipped + offset, buffer)
                             turns.stop()
                             return
                         if not turns.put(number, ids):
@@ -120,10 +119,7 @@ class FileEncoder:
             return VocabError(f"{name}, in the block from byte {offset} on: {error}")
         match error.args:
             case "not UTF-8", int(at):
-                return CorpusError(
-                    f"{name}: byte {offset + at} (0x{buffer[at]:02x}) is not UTF-8; "
-                    'use input_errors="replace" or "ignore" to go on'
-                )
+                return not_utf8(name, offset + at, buffer[at])
             case "special token", int(at), int(id_):
                 return SpecialTokenError(
                     f"{name} holds the special token {self.engine.special_name(id_)!r} at byte {offset + at}; "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -52,10 +51,10 @@ def texts_of(
 def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, int, int]]:
     """Yield (head, data, at, stop): a line that began in an earlier chunk, if any, and the lines data[at:stop].
 
-    This avoids copying whole chunks. A byte-order mark at the start is left out.
+    This avoids copying whole chunks.
     """
     carried: list[bytes] = []
-    for chunk in _without_mark(chunks):
+    for chunk in chunks:
         stop = chunk.rfind(b"\n") + 1
         if not stop:
             carried.append(chunk)
@@ -65,19 +64,6 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, int, int]]:
         carried = [chunk[stop:]] if stop < len(chunk) else []
     if last := b"".join(carried):
         yield b"", last, 0, len(last)
-
-
-def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    mark = codecs.BOM_UTF8
-    first: bytes | None = b""
-    for chunk in chunks:
-        if first is None:
-            yield chunk
-        elif len(first := first + chunk) >= len(mark):
-            yield first.removeprefix(mark)
-            first = None
-    if first:
-        yield first.removeprefix(mark)
 
 
 def _encoded(field: str) -> bytes | None:

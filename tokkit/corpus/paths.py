@@ -9,9 +9,9 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
-from tokkit.corpus import remote
+from tokkit.corpus import remote, utf8
 from tokkit.errors import CorpusError, OptionError
 from tokkit.escaping import show
 
@@ -132,12 +132,36 @@ def size_of(path: str) -> int:
 
 
 @contextlib.contextmanager
-def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[BinaryIO, Callable[[], int]]]:
-    """Open a file for its decompressed bytes; also return a function for the number of bytes read from the file."""
+def read_errors(name: str) -> Iterator[None]:
+    """Raise CorpusError for what reading a file, perhaps compressed, leads to."""
+    try:
+        yield
+    except EOFError:
+        raise CorpusError(f"{name} ends early: the compressed file is truncated") from None
+    except (MemoryError, CorpusError, OptionError):
+        raise
+    except Exception as error:  # zlib.error and lzma.LZMAError have no other common base, and are not imported here
+        raise CorpusError(f"{name} cannot be read: {error}") from None
+
+
+class Opened(NamedTuple):
+    """The decompressed bytes of a file, and a function for the number of bytes read from the file.
+
+    A byte-order mark at the start of a text is not in the stream; `skipped` is its length, or 0.
+    """
+
+    stream: BinaryIO
+    position: Callable[[], int]
+    skipped: int
+
+
+@contextlib.contextmanager
+def opened(path: str, name: str, *, binary: bool = False) -> Iterator[Opened]:
+    """Open a file; `binary` allows tables that are not text."""
     if path == "-":
         if sys.stdin is None or sys.stdin.closed:  # None: the process was started without it
             raise CorpusError("standard input is closed")
-        yield sys.stdin.buffer, lambda: 0
+        yield _text(sys.stdin.buffer, lambda: 0, name, seekable=False)
         return
     if _COMPRESSION.sub("", path.lower()).endswith(_ARCHIVES):
         raise CorpusError(f"{name} is an archive of files; unpack it and give the files")
@@ -150,35 +174,37 @@ def opened(path: str, name: str, *, binary: bool = False) -> Iterator[tuple[Bina
     except OSError as error:
         raise CorpusError(f"{name} cannot be read: {error.strerror}") from None
     with raw:
-        position = raw.tell if raw.seekable() else lambda: 0
-        if suffix == ".gz":
-            import gzip
-
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)), position
-        elif suffix == ".bz2":
-            import bz2
-
-            yield cast(BinaryIO, bz2.BZ2File(raw)), position
-        elif suffix == ".xz":
-            import lzma
-
-            yield cast(BinaryIO, lzma.LZMAFile(raw)), position  # noqa: SIM115
-        elif suffix == ".zst":
-            from tokkit.corpus.zstandard_stream import ZstandardStream
-
-            yield cast(BinaryIO, ZstandardStream(raw, name)), position
+        seekable = raw.seekable()
+        position = raw.tell if seekable else lambda: 0
+        stream = _decompressed(raw, suffix, name)
+        if suffix_of(path) in _NOT_TEXT:
+            yield Opened(stream, position, 0)
         else:
-            yield raw, position
+            yield _text(stream, position, name, seekable=seekable and suffix != ".zst")
 
 
-@contextlib.contextmanager
-def read_errors(name: str) -> Iterator[None]:
-    """Raise CorpusError for what reading a file, perhaps compressed, leads to."""
-    try:
-        yield
-    except EOFError:
-        raise CorpusError(f"{name} ends early: the compressed file is truncated") from None
-    except (MemoryError, CorpusError, OptionError):
-        raise
-    except Exception as error:  # zlib.error and lzma.LZMAError have no other common base, and are not imported here
-        raise CorpusError(f"{name} cannot be read: {error}") from None
+def _decompressed(raw: BinaryIO, suffix: str, name: str) -> BinaryIO:
+    """Return a stream of the decompressed bytes of a file with this suffix."""
+    if suffix == ".gz":
+        import gzip
+
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if suffix == ".bz2":
+        import bz2
+
+        return cast(BinaryIO, bz2.BZ2File(raw))
+    if suffix == ".xz":
+        import lzma
+
+        return cast(BinaryIO, lzma.LZMAFile(raw))
+    if suffix == ".zst":
+        from tokkit.corpus.zstandard_stream import ZstandardStream
+
+        return cast(BinaryIO, ZstandardStream(raw, name))
+    return raw
+
+
+def _text(stream: BinaryIO, position: Callable[[], int], name: str, *, seekable: bool) -> Opened:
+    with read_errors(name):
+        text, skipped = utf8.after_mark(stream, name, seekable=seekable)
+    return Opened(text, position, skipped)

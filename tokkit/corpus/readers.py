@@ -17,7 +17,8 @@ from tokkit._core.text import documents as documents_of
 from tokkit._core.text import paragraph_ends
 from tokkit.corpus import json_lines, records
 from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, read_errors, size_of, suffix_of
-from tokkit.corpus.stream_blocks import CleanedStream, Cut, Source, StreamBlocks, WithoutMark
+from tokkit.corpus.stream_blocks import CleanedStream, Cut, Source, StreamBlocks
+from tokkit.corpus.utf8 import TO_GO_ON, not_utf8
 from tokkit.errors import CorpusError, OptionError
 
 Unit = Literal["line", "paragraph", "file"]
@@ -34,8 +35,6 @@ BLOCK_BYTES = 1 << 20
 
 ADVICE = '; unit="line" cuts at line ends, which no token crosses then'
 """What to do about a file without a place to cut."""
-
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +77,7 @@ class Block:
         try:
             text = self.data.decode("utf-8", errors)
         except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"{self.name}: byte {self.offset + error.start} (0x{self.data[error.start]:02x}) is not UTF-8; "
-                'use input_errors="replace" or "ignore" to go on'
-            ) from None
+            raise not_utf8(self.name, self.offset + error.start, self.data[error.start]) from None
         return replace(self, data=text.encode())
 
     def documents(self, errors: str) -> Iterator[str]:
@@ -103,7 +99,8 @@ class Corpus:
     .gz, .bz2, .xz and .zst (extra "data") are decompressed. With `tables`, .json files are arrays of texts or records,
     and .csv, .tsv, .parquet and .arrow files have a column `field` (extra "tables"). In other files, a document
     is a "line" with its end, a "paragraph" with the blank lines after it, or the whole "file", which is in memory as a
-    whole unless `blocks` is called with a cut. A byte-order mark at the start of a file is dropped; line ends stay.
+    whole unless `blocks` is called with a cut. A byte-order mark at the start of a file is dropped, with a warning;
+    line ends stay.
     """
 
     def __init__(
@@ -166,7 +163,7 @@ class Corpus:
         name = input_name(path)
         before = self.done
         is_table = self._tables and suffix_of(path) in TABLES
-        with opened(path, name, binary=is_table) as (stream, position):
+        with opened(path, name, binary=is_table) as (stream, position, skipped):
             if is_table:
                 rows = records.of_table(stream, path, name, self.field, self.errors)
                 yield from self._items(rows, name, ", record")
@@ -181,21 +178,20 @@ class Corpus:
                 for texts, ends in json_lines.texts_of(chunks(), name, self.field, self.errors, self._utf8):
                     yield Block(texts, "item", name, 0, ends.tobytes())
             elif self.unit == "file" and cut is not None:
-                for data, offset in self._parts(stream, name, cut):
+                for data, offset in self._parts(stream, name, cut, skipped):
                     self.done = before + position()
                     yield Block(data, "file", name, offset)
             else:
-                for data, offset in _cut(chunks(), self.unit, self._block):
+                for data, offset in _cut(chunks(), self.unit, self._block, skipped):
                     yield Block(data, self.unit, name, offset)
 
-    def _parts(self, stream: BinaryIO, name: str, cut: Cut) -> Iterator[tuple[bytes, int]]:
+    def _parts(self, stream: BinaryIO, name: str, cut: Cut, skipped: int) -> Iterator[tuple[bytes, int]]:
         """Yield the parts of a text file, and their offsets; cuts are looked for in valid UTF-8."""
-        text = WithoutMark(stream)
-        source: Source = text if self.errors == "strict" else CleanedStream(text, self.errors)
+        source = cast(Source, stream) if self.errors == "strict" else CleanedStream(stream, self.errors)
         blocks, buffer = StreamBlocks(source, name, cut, ADVICE), bytearray(self._block)
         while (block := blocks.next(buffer)) is not None:
             _, offset, n, _ = block
-            yield bytes(memoryview(buffer)[:n]), offset + text.dropped
+            yield bytes(memoryview(buffer)[:n]), offset + skipped
 
     def _items(self, texts: Iterable[tuple[int, object]], name: str, place: str) -> Iterator[Block]:
         """Pack numbered texts into blocks; messages name a text by `name`, `place` and its number."""
@@ -225,11 +221,13 @@ class Corpus:
                 return self._utf8(records.text_of(text, self.field, name), name)
         except UnicodeEncodeError as error:
             if self.errors == "strict":
-                raise CorpusError(f"{name}: character {error.start} is a lone surrogate, which UTF-8 lacks") from None
+                raise CorpusError(
+                    f"{name}: character {error.start} is a lone surrogate, which UTF-8 lacks{TO_GO_ON}"
+                ) from None
             kept = "\ufffd" if self.errors == "replace" else ""
             return re.sub("[\ud800-\udfff]", kept, cast(str, text)).encode()
         except UnicodeDecodeError as error:
-            raise CorpusError(f"{name}: byte {error.start} is not UTF-8") from None
+            raise CorpusError(f"{name}: byte {error.start} is not UTF-8{TO_GO_ON}") from None
         raise TypeError(f"{name} is {type(text).__name__}; it must be str")
 
 
@@ -260,10 +258,10 @@ def read_block(stream: BinaryIO, name: str, n: int | None = None) -> bytes:
         return stream.read(n or BLOCK_BYTES)
 
 
-def _cut(chunks: Iterable[bytes], unit: str, block: int) -> Iterator[tuple[bytes, int]]:
-    """Join chunks to blocks of whole documents, without a byte-order mark; yield each with its offset."""
+def _cut(chunks: Iterable[bytes], unit: str, block: int, offset: int) -> Iterator[tuple[bytes, int]]:
+    """Join chunks to blocks of whole documents; yield each with its offset, that of the first being `offset`."""
     parts: list[bytes] = []
-    size = offset = 0
+    size = 0
     enough = sys.maxsize if unit == "file" else block
     for chunk in chunks:
         parts.append(chunk)
@@ -272,13 +270,13 @@ def _cut(chunks: Iterable[bytes], unit: str, block: int) -> Iterator[tuple[bytes
             continue
         data, rest = _cut_lines(parts) if unit == "line" else _cut_paragraphs(parts)
         if data:
-            yield _without_mark(data, offset)
+            yield data, offset
         offset += len(data)
         parts, size = rest, size - len(data)
         # A document longer than a block is searched again only when its size has doubled, so the time is linear.
         enough = block if data else 2 * size
     if size:
-        yield _without_mark(b"".join(parts), offset)
+        yield b"".join(parts), offset
 
 
 def _cut_lines(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
@@ -306,10 +304,6 @@ def _cut_paragraphs(parts: list[bytes]) -> tuple[bytes, list[bytes]]:
                 return b"", parts
             parts = [b"".join(parts)]
         size *= 16
-
-
-def _without_mark(data: bytes, offset: int) -> tuple[bytes, int]:
-    return (data[len(_BOM) :], len(_BOM)) if offset == 0 and data.startswith(_BOM) else (data, offset)
 
 
 def _packed(parts: list[bytes], name: str) -> Block:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
 from tokkit.corpus import remote
 from tokkit.corpus.paths import suffix_of
+from tokkit.corpus.utf8 import TO_GO_ON
 from tokkit.errors import CorpusError, OptionError
 
 
@@ -24,7 +25,7 @@ def _json(data: bytes, place: str, errors: str) -> Any:
         return json.loads(data.decode("utf-8", errors))
     except UnicodeDecodeError as error:
         what = "of the line" if ", line " in place else "of the file"
-        raise CorpusError(f"{place}: byte {error.start} {what} is not UTF-8") from None
+        raise CorpusError(f"{place}: byte {error.start} {what} is not UTF-8{TO_GO_ON}") from None
     except json.JSONDecodeError as error:  # its line is 1 if a single line is parsed
         line = f", line {error.lineno}" if ", line " not in place else ""
         raise CorpusError(f"{place}{line}, column {error.colno}: not JSON: {error.msg}") from None
@@ -32,22 +33,45 @@ def _json(data: bytes, place: str, errors: str) -> Any:
         raise CorpusError(f"{place}: not JSON: {error}") from None
 
 
+def split_field(field: str, names: Collection[object]) -> tuple[str, str]:
+    """Return the name that a field begins with, and the path after it, which may be empty.
+
+    A name may have dots in it: the longest one that exists counts. If none exists, it is the whole field.
+
+    >>> split_field("meta.doc.text", ["meta", "id"]), split_field("a.b.c", ["a", "a.b"]), split_field("a.b", ["a.b"])
+    (('meta', 'doc.text'), ('a.b', 'c'), ('a.b', ''))
+    """
+    end = len(field)
+    while end > 0 and field[:end] not in names:
+        end = field.rfind(".", 0, end)
+    return (field[:end], field[end + 1 :]) if end > 0 else (field, "")
+
+
 def text_of(record: object, field: str, place: str) -> str:
-    """Return the text in a field of a record; CorpusError, with the fields that exist, if there is none."""
-    text = record.get(field) if isinstance(record, Mapping) else None
-    if isinstance(text, str):
-        return text
-    found = f"a {type(record).__name__}"
-    if isinstance(record, Mapping):
-        found = f"{type(text).__name__} in it" if field in record else f"the fields {sorted(map(str, record))}"
-    raise CorpusError(f"{place}: no text in the field {field!r}, but {found:.200}")
+    """Return the text in a field of a record; CorpusError, with the fields that exist, if there is none.
+
+    "doc.text" is the field "text" of the record in the field "doc", unless a field has that name itself.
+    """
+    inner, rest, above = record, field, ""
+    while isinstance(inner, Mapping):
+        name, after = split_field(rest, inner)
+        if name not in inner:
+            break
+        inner, above, rest = inner[name], f"{above}{name}.", after
+        if not rest:
+            if isinstance(inner, str):
+                return inner
+            raise CorpusError(f"{place}: no text in the field {field!r}, but {type(inner).__name__} in it")
+    found = f"the fields {sorted(map(str, inner))}" if isinstance(inner, Mapping) else f"a {type(inner).__name__}"
+    where = f" in {above[:-1]!r}" if above else ""
+    raise CorpusError(f"{place}: no text in the field {field!r}, but {found:.200}{where}")
 
 
 def of_table(stream: BinaryIO, path: str, name: str, field: str, errors: str) -> Iterator[tuple[int, object]]:
     """Yield (number, text) of a .json array, a .csv or .tsv file with a header, or a .parquet file."""
     suffix = suffix_of(path)
     if suffix == ".json":
-        return _of_array(_json(stream.read().removeprefix(b"\xef\xbb\xbf"), name, errors), name, field)
+        return _of_array(_json(stream.read(), name, errors), name, field)
     return _of_column(_of_columns(stream, path, suffix, name, field), name, field)
 
 
@@ -98,18 +122,18 @@ def _of_arrow(stream: BinaryIO, name: str, field: str) -> Iterator[object]:
     else:
         reader = ipc.open_file(stream)
         batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-    _check_field(field, reader.schema.names, name)
-    for batch in batches:
-        yield from batch.column(reader.schema.names.index(field)).to_pylist()
+    column, rest = _column(field, reader.schema.names, name)
+    at = reader.schema.names.index(column)
+    yield from _inside((value for batch in batches for value in batch.column(at).to_pylist()), rest, name)
 
 
 def _of_parquet(path: str | BinaryIO, name: str, field: str) -> Iterator[object]:
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as file:
-        _check_field(field, file.schema_arrow.names, name)
-        for batch in file.iter_batches(columns=[field]):
-            yield from batch.column(0).to_pylist()
+        column, rest = _column(field, file.schema_arrow.names, name)
+        batches = file.iter_batches(columns=[column])
+        yield from _inside((value for batch in batches for value in batch.column(0).to_pylist()), rest, name)
 
 
 def _of_csv(stream: BinaryIO, suffix: str, name: str, field: str) -> Iterator[object]:
@@ -120,30 +144,47 @@ def _of_csv(stream: BinaryIO, suffix: str, name: str, field: str) -> Iterator[ob
     # Bytes, because input_errors decides what happens to invalid UTF-8.
     types = csv.ConvertOptions(column_types={field: pyarrow.binary()}, check_utf8=False)
     with csv.open_csv(stream, parse_options=parsing, convert_options=types) as reader:
-        _check_field(field, reader.schema.names, name)
+        if field not in reader.schema.names:
+            raise _no_column(field, reader.schema.names, name)
         for batch in reader:
             yield from batch.column(reader.schema.names.index(field)).to_pylist()
 
 
-def _check_field(field: str, names: Iterable[object], name: str) -> None:
-    if field not in (known := list(names)):
-        raise CorpusError(f"{name} has no column {field!r}; it has {', '.join(map(repr, known))}: choose with field=")
+def _no_column(field: str, names: Iterable[object], name: str) -> CorpusError:
+    return CorpusError(f"{name} has no column {field!r}; it has {', '.join(map(repr, names))}: choose with field=")
+
+
+def _column(field: str, names: Iterable[object], name: str) -> tuple[str, str]:
+    """Return the column of a field, and the path in its values; CorpusError if there is no such column."""
+    column, rest = split_field(field, known := list(names))
+    if column not in known:
+        raise _no_column(field, known, name)
+    return column, rest
+
+
+def _inside(values: Iterable[object], rest: str, name: str) -> Iterable[object]:
+    """Return the texts that a path finds in the values of a column, or the values, if the path is empty."""
+    if not rest:
+        return values
+    return (text_of(value, rest, f"{name}, record {number}") for number, value in enumerate(values, 1))
 
 
 def of_frame(source: object, field: str) -> Iterable[object] | None:
     """Return the texts of a data frame (pandas, polars), a pyarrow Table or a Dataset; None for anything else."""
     frame = cast(Any, source)
     names = getattr(frame, "column_names", None)  # None for some streaming Datasets, whose rows are mappings
+    name = f"the {type(source).__name__}"
     if names is not None:
-        _check_field(field, names, f"the {type(source).__name__}")
+        column, rest = _column(field, names, name)
         if hasattr(frame, "to_batches"):
-            return (value for batch in frame.to_batches() for value in batch.column(field).to_pylist())
-        return (row[field] for row in frame)
+            of_batches = (value for batch in frame.to_batches() for value in batch.column(column).to_pylist())
+            return _inside(of_batches, rest, name)
+        return _inside((row[column] for row in frame), rest, name)
     names = getattr(frame, "columns", None)
     if names is None or not hasattr(frame, "__getitem__"):
         return None
-    _check_field(field, names, f"the {type(source).__name__}")
-    return cast(Iterable[object], frame[field])
+    column, rest = _column(field, names, name)
+    return _inside(cast(Iterable[object], frame[column]), rest, name)
 
 
 def check_not_paths(first: list[object]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import threading
 from collections.abc import Callable
-from typing import BinaryIO, Protocol, cast
+from typing import Protocol
 
 from tokkit import limits
 from tokkit.corpus.paths import read_errors
@@ -36,36 +36,6 @@ class Readable(Protocol):
 
     def read(self, n: int, /) -> bytes:
         """Return up to `n` next bytes, none at the end."""
-
-
-class WithoutMark:
-    """A stream that skips a byte-order mark at the start of another stream."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._first: bytes | None = None
-        self.dropped = 0
-        """Bytes of the mark, once reading has begun; 0 if there is none."""
-
-    def read(self, n: int) -> bytes:
-        """Return up to `n` next bytes."""
-        buffer = bytearray(n)
-        return bytes(memoryview(buffer)[: self.readinto(memoryview(buffer))])
-
-    def readinto(self, buffer: memoryview) -> int:
-        """Read into a buffer; return the number of bytes, 0 at the end."""
-        if self._first is None:
-            first = b""
-            while len(first) < len(codecs.BOM_UTF8) and (more := self._stream.read(len(codecs.BOM_UTF8) - len(first))):
-                first += more
-            self._first = first.removeprefix(codecs.BOM_UTF8)
-            self.dropped = len(first) - len(self._first)
-        if not self._first:
-            return cast(Source, self._stream).readinto(buffer) or 0
-        n = min(len(buffer), len(self._first))
-        buffer[:n] = self._first[:n]
-        self._first = self._first[n:]
-        return n
 
 
 class CleanedStream:

@@ -122,7 +122,7 @@ class DocumentEncoder:
 
     def _write_stream(self, writer: Writer | Rearranged) -> None:
         stream = _Stream(writer, self._dtype, self._bos)
-        self.n_bytes = self._encoder.encode(self._path, stream, drops_mark=True)
+        self.n_bytes = self._encoder.encode(self._path, stream)
         if self.n_bytes:  # an empty file has no document
             self.documents = 1
             ids = np.array([] if self._eos is None else [self._eos], dtype=self._dtype)

@@ -27,7 +27,6 @@ MAX_SENTENCE_WORDS = 10_000
 """The maximum words of a sentence; a longer one is split, as gensim splits lines of corpus_file."""
 BLOCK_BYTES = 1 << 20
 _SENTENCES_AT_ONCE = 1000
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class CountedSentences:
@@ -195,13 +194,11 @@ def _texts(sentences: Iterable[Any]) -> Iterator[str]:
 
 def _read_file(reader: Sentences, path: str) -> Iterator[None]:
     """Read the lines of a file; yields after each block."""
-    name, offset, rest, last = paths.input_name(path), 0, b"", False
-    with paths.opened(path, name) as (stream, _):
+    name, rest, last = paths.input_name(path), b"", False
+    with paths.opened(path, name) as (stream, _, offset):
         while not last:
             block = stream.read(BLOCK_BYTES)
             last, data = not block, rest + block
-            if not offset and data.startswith(_BYTE_ORDER_MARK):
-                offset, data = len(_BYTE_ORDER_MARK), data[len(_BYTE_ORDER_MARK) :]
             used, bad = reader.add_text(data, last=last)
             if bad >= 0 and (last or len(data) - bad > 3):
                 raise CorpusError(
@@ -217,10 +214,10 @@ def _lines(files: list[str]) -> Iterator[str]:
     """Yield the lines of files without their ends."""
     for path in files:
         name = paths.input_name(path)
-        with paths.opened(path, name) as (stream, _):
+        with paths.opened(path, name) as (stream, _, _):
             raw = cast("io.RawIOBase", stream)
             try:
-                for line in io.TextIOWrapper(io.BufferedReader(raw), "utf-8-sig", newline="\n"):
+                for line in io.TextIOWrapper(io.BufferedReader(raw), "utf-8", newline="\n"):
                     yield line.removesuffix("\n")
             except UnicodeDecodeError as error:
                 raise CorpusError(f"{name} is not UTF-8: {error.reason}; corpus_file needs UTF-8") from None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.corpus.utf8 import without_mark
 from tokkit.embeddings.correlation import Correlation, pearson, spearman
 from tokkit.embeddings.formats.detection import Path, opened
 from tokkit.embeddings.neighbours import Neighbours
@@ -69,7 +70,7 @@ def _lines(path: Path, encoding: str) -> Iterator[str]:
     with opened(path) as file:
         for number, line in enumerate(file, 1):
             try:
-                yield line.decode(encoding)
+                yield (line if number > 1 else without_mark(line, files.show(path))).decode(encoding)
             except UnicodeDecodeError:
                 raise FormatError(f"line {number} is not {encoding}") from None
 

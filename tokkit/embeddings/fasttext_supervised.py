@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.corpus import paths
+from tokkit.corpus.utf8 import without_mark
 from tokkit.embeddings import fasttext_file
 from tokkit.embeddings.classifier_training import OnProgress, train
 from tokkit.embeddings.fasttext_file import LOSSES, MAX_NGRAM, FastTextArgs, FastTextData, StrPath
@@ -282,7 +283,9 @@ def _line(text: str) -> bytes:
 
 def _batches(path: StrPath) -> Iterator[list[bytes]]:
     with open(path, "rb") as file:
-        while batch := [line.removesuffix(b"\n") for line in itertools.islice(file, _TEXTS_AT_ONCE)]:
+        rest = without_mark(file.readline(), paths.input_name(str(path)))
+        lines = itertools.chain([rest] if rest else [], file)
+        while batch := [line.removesuffix(b"\n") for line in itertools.islice(lines, _TEXTS_AT_ONCE)]:
             yield batch
 
 

@@ -119,7 +119,7 @@ def _read(path: StrPath, table: LabelledWords) -> NDArray[np.uint32]:
     name = paths.input_name(str(path))
     with tempfile.TemporaryFile(prefix="tokkit-") as file:
         rest = b""
-        with paths.opened(str(path), name) as (stream, _):
+        with paths.opened(str(path), name) as (stream, _, _):
             while True:
                 block = stream.read(BLOCK_BYTES)
                 data = rest + block

@@ -75,11 +75,11 @@ def _lines(path: str | os.PathLike[str]) -> Iterable[tuple[str, Any]]:
     form = next((form for form in FORMS if form in Path(path).suffixes), None)
     if form is None:
         raise OptionError(f"{name}: files of pairs and labels must have one of the endings {', '.join(FORMS)}")
-    with opened(os.fspath(path), name) as (stream, _):
+    with opened(os.fspath(path), name) as (stream, _, _):
         for i, line in enumerate(stream):
             where = f"{name}: line {i + 1}"
             try:
-                text = line.decode("utf-8-sig" if not i else "utf-8").rstrip("\r\n")
+                text = line.decode("utf-8").rstrip("\r\n")
                 if text.strip():
                     yield where, json.loads(text) if form == ".jsonl" else text.split("\t")
             except UnicodeDecodeError:
