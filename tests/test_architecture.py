@@ -24,7 +24,7 @@ TABLE = """
 3 engines formats corpus data
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition sentencepiece_model encoding vocab unicode_regex
-1 errors limits threads version lazy
+1 errors limits threads version lazy checks
 1 interrupts pickled progress moved renamed escaping
 0 _core
 """

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tokkit import formats, lazy
+from tokkit.checks import ordered
 from tokkit.definition import Definition
 from tokkit.encoding.id_dtypes import as_dtype
 from tokkit.engines.compile import engine_of
@@ -66,7 +67,7 @@ class Tokenizer:
 
     @property
     def vocab(self) -> Vocab:
-        """All tokens, special ones included: bytes ↔ id."""
+        """All tokens, special ones included: bytes ↔ id; the bytes are those of `Encoding.token_bytes`."""
         return self._definition.vocab
 
     @property
@@ -142,9 +143,7 @@ class Tokenizer:
 
         The result does not depend on `threads`; None means all CPUs this process may use.
         """
-        if isinstance(texts, (str, bytes, bytearray, memoryview)):
-            raise TypeError(f"texts is one {type(texts).__name__}; encode_batch needs a sequence of texts")
-        ids, offsets = self._engine.encode_batch(list(texts), special, thread_count(threads))
+        ids, offsets = self._engine.encode_batch(list(ordered(texts)), special, thread_count(threads))
         return as_dtype(ids, dtype), offsets
 
     def encode_file(
@@ -338,7 +337,7 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Iterable[int]] | Flat, *, errors: str = "replace") -> list[str]:
         """Return the text of each sequence of ids; `batch` may be the (ids, offsets) of `encode_batch`."""
-        return [self.decode(ids, errors=errors) for ids in sequences_of(batch)]
+        return [self.decode(ids, errors=errors) for ids in sequences_of(ordered(batch, "batch", "sequences of ids"))]
 
     def decode_stream(self, *, errors: str = "replace") -> Stream:
         """Return a stream that decodes one id at a time: `step(id) -> str`, `flush() -> str` (see `ChainStream`)."""

@@ -24,6 +24,9 @@ class Vocab:
     vocabularies. One token may be empty: encoding never returns it, and it decodes to "" (`empty` is its id, else
     None). Immutable; threads can share it.
 
+    The bytes are those of `Encoding.token_bytes`. `Encoding.tokens` has them as tokenizer.json spells them, byte-level
+    BPE in symbols: "Ġthe" is b" the" here. A str as a key is its UTF-8, " the".
+
     >>> vocab = Vocab.from_mapping({b"a": 0, b"b": 1, b"ab": 5})
     >>> vocab[b"ab"], vocab[5], len(vocab), vocab.n_ids
     (5, b'ab', 3, 6)

@@ -83,6 +83,7 @@ def test_special_tokens_as_text_and_tokens_added_later_are_alike(both: tuple[Any
         assert made.add_special_tokens(["<new>"]) == 1
     same(ours, other, [*TEXTS, "x und the </s> <new>"])
     for made in (ours, other):
+        assert type(made).from_str(made.to_str()).encode_special_tokens is False  # no part of the file
         made.encode_special_tokens = False
     same(ours, other, [*TEXTS, "x und the </s> <new>"])
     assert ours.get_vocab_size() == other.get_vocab_size()

@@ -163,7 +163,7 @@ def test_weights_that_were_learnt_apply_to_other_documents() -> None:
 
 @pytest.mark.parametrize("documents", ["one text", [b"bytes"], [[1, 2]], [None], [""], []])
 def test_documents_that_are_none_are_refused(documents: Any) -> None:
-    with pytest.raises((OptionError, CorpusError), match=r"document|no term"):
+    with pytest.raises((TypeError, OptionError, CorpusError), match=r"document|no term"):
         TfIdf().fit(documents)
 
 

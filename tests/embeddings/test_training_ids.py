@@ -136,9 +136,11 @@ def test_corpora_that_cannot_be_read_are_errors(tmp_path: Path) -> None:
         TrainingIds.of([[3]])
     with pytest.raises(CorpusError, match=r"sentence 1: .*surrogates not allowed"):
         TrainingIds.of([["\ud800"]])
-    for given in ({}, {"sentences": [], "corpus_file": "x"}, {"sentences": "a text"}):
+    for given in ({}, {"sentences": [], "corpus_file": "x"}):
         with pytest.raises(OptionError):
             TrainingIds.of(**given)
+    with pytest.raises(TypeError, match="corpus_file=… reads a file"):
+        TrainingIds.of("a text")
     (tmp_path / "long").write_bytes(b"a" * 5000)
     with limits.using(held_bytes=1000), pytest.raises(CorpusError, match="held_bytes"):
         TrainingIds.of(corpus_file=tmp_path / "long")

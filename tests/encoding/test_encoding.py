@@ -6,17 +6,19 @@ import bisect
 import copy
 import functools
 import itertools
+import json
 import pickle
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tokkit
 from conftest import LONG
 from rival_encodings import looked_up, ours, plain, said, vocab_of
 from strategies import documents, texts
@@ -27,8 +29,6 @@ from tokkit.encoding.encoding import joined, replaced
 
 if TYPE_CHECKING:
     import tokenizers
-
-    import tokkit
 
 NAMES = ("bert-base-uncased", "roberta-base")
 TEXTS = (
@@ -286,3 +286,28 @@ def test_what_overflows_costs_nothing_until_it_is_asked_for() -> None:
     merged = Encoding.merge([cut, cut])
     assert len(merged) == n
     assert len(cut.pad(n).ids) == n
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"special_tokens": ["<|x|>"], "vocab_size": 270},
+        {"model": "bpe", "word_end": "attached", "special_tokens": ["[UNK]"], "unk_token": "[UNK]", "vocab_size": 40},
+        {"model": "wordpiece", "vocab_size": 60},
+        {"model": "word", "vocab_size": 20},
+        {"model": "hybrid", "fallback": "byte", "vocab_size": 560},
+        {"model": "unigram", "vocab_size": 40, "hard_vocab_limit": False},
+        {"model": "sp-bpe", "vocab_size": 400, "hard_vocab_limit": False, "byte_fallback": True},
+    ],
+    ids=lambda options: options.get("model", "bbpe"),
+)
+def test_token_bytes_are_keys_of_the_vocabulary_and_tokens_are_those_of_the_file(options: Any, tmp_path: Path) -> None:
+    tok = tokkit.train(iter(["low lower lowest newest the"] * 20), **options)
+    tok.save(tmp_path / "t.json")
+    model = json.loads((tmp_path / "t.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    names = set(model) if isinstance(model, dict) else {name for name, _ in model}
+    for found in (tok("low lower the ünknown 日本 <|x|> [UNK] 🙂", special="all"), tok(" the lowest")):
+        assert [tok.vocab[token] for token in found.token_bytes] == found.ids
+        assert [tok.vocab[id_] for id_ in found.ids] == found.token_bytes
+        unknown = {tok.vocab.get("<unk>"), tok.vocab.get("[UNK]")}  # `tokens` has the text that it stands for
+        assert names.issuperset(token for token, id_ in zip(found.tokens, found.ids, strict=True) if id_ not in unknown)

@@ -165,7 +165,7 @@ def test_a_prompt_of_the_folder_is_put_before_the_query(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "error", "said"),
     [
-        ("the cat", TypeError, "inputs is one str; it must be a pair of texts, or a list of pairs"),
+        ("the cat", TypeError, "inputs is one str; it must be a sequence of pairs, such as [inputs]"),
         (["the cat"], OptionError, "input 0 has 1 texts; it must be a pair: (query, document)"),
         ([("a", "b"), ("a", "b", "c")], OptionError, "input 1 has 3 texts"),
         ([("a", "b"), "ab"], TypeError, "input 1 is str; it must be a pair of texts"),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.text import documents as documents_of
 from tokkit._core.text import paragraph_ends
+from tokkit.checks import ordered
 from tokkit.corpus import json_lines, records
 from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, read_errors, size_of, suffix_of
 from tokkit.corpus.stream_blocks import CleanedStream, Cut, Source, StreamBlocks
@@ -130,16 +131,10 @@ class Corpus:
             self._paths = files_of([source])
         elif isinstance(source, (list, tuple)) and not (source and isinstance(source[0], Mapping)):
             self._paths = files_of(source)
-        elif isinstance(source, Mapping):
-            raise TypeError("source is a mapping; give the texts of one of its values, such as one split of a dataset")
-        elif (column := records.of_frame(source, field)) is not None:
+        elif (column := records.of_frame(ordered(source, "source", tables=True), field)) is not None:
             self._texts = column
-        elif isinstance(source, Iterable):
-            self._texts = source
         else:
-            raise TypeError(
-                f"source is {type(source).__name__}; it must be a path, a list of paths or an iterator of str"
-            )
+            self._texts = cast("Iterable[object]", source)
         if self._paths is not None:
             sizes = [size_of(path) for path in self._paths]
             self.total = sum(sizes) if all(sizes) else 0

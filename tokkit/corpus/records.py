@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, cast
 
+from tokkit.checks import columns_of
 from tokkit.corpus import remote
 from tokkit.corpus.paths import suffix_of
 from tokkit.corpus.utf8 import TO_GO_ON
@@ -171,19 +172,15 @@ def _inside(values: Iterable[object], rest: str, name: str) -> Iterable[object]:
 
 def of_frame(source: object, field: str) -> Iterable[object] | None:
     """Return the texts of a data frame (pandas, polars), a pyarrow Table or a Dataset; None for anything else."""
-    frame = cast(Any, source)
-    names = getattr(frame, "column_names", None)  # None for some streaming Datasets, whose rows are mappings
-    name = f"the {type(source).__name__}"
-    if names is not None:
-        column, rest = _column(field, names, name)
+    frame, name = cast(Any, source), f"the {type(source).__name__}"
+    if (names := columns_of(source)) is None:
+        return None
+    column, rest = _column(field, names, name)
+    if getattr(frame, "column_names", None) is not None:
         if hasattr(frame, "to_batches"):
             of_batches = (value for batch in frame.to_batches() for value in batch.column(column).to_pylist())
             return _inside(of_batches, rest, name)
         return _inside((row[column] for row in frame), rest, name)
-    names = getattr(frame, "columns", None)
-    if names is None or not hasattr(frame, "__getitem__"):
-        return None
-    column, rest = _column(field, names, name)
     return _inside(cast(Iterable[object], frame[column]), rest, name)
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tokkit import limits
 from tokkit._core.embed import Sentences
+from tokkit.checks import ordered
 from tokkit.corpus import paths
 from tokkit.errors import CorpusError, OptionError
 
@@ -57,8 +58,8 @@ class CountedSentences:
         """Read an iterable of lists of words or texts, or the lines of a file, or of several."""
         if (sentences is None) == (corpus_file is None):
             raise OptionError("give either sentences or corpus_file")
-        if isinstance(sentences, (str, bytes)):
-            raise OptionError("sentences is one text; it must be an iterable of sentences (corpus_file=… reads a file)")
+        if sentences is not None:
+            ordered(sentences, "sentences", "sentences (corpus_file=… reads a file)")
         if isinstance(max_sentence_words, bool) or not isinstance(max_sentence_words, int) or max_sentence_words < 1:
             raise OptionError(f"max_sentence_words is {max_sentence_words!r}; it must be an int of at least 1")
         made = cls()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import ordered
 from tokkit.corpus import paths
 from tokkit.corpus.utf8 import without_mark
 from tokkit.embeddings import fasttext_file
@@ -119,7 +120,7 @@ class TextClassifier:
 
     def text_vectors(self, texts: Sequence[str], *, threads: int = 1) -> NDArray[np.float32]:
         """Return the mean of the rows of each text, (n, dim)."""
-        ends, rows = self._rows.of_texts([_line(text) for text in texts])
+        ends, rows = self._rows.of_texts([_line(text) for text in ordered(texts)])
         return means(self.data.input, ends, rows, threads=threads)
 
     def probabilities(self, texts: Sequence[str], *, threads: int = 1) -> NDArray[np.float32]:
@@ -154,7 +155,7 @@ class TextClassifier:
         """
         if isinstance(text, str):
             return next(self._predictions([_line(text)], k, threshold))
-        both = list(self._predictions([_line(one) for one in text], k, threshold))
+        both = list(self._predictions([_line(one) for one in ordered(text, "text")], k, threshold))
         return [labels for labels, _ in both], [found for _, found in both]
 
     def _predictions(self, texts: Sequence[bytes], k: int, threshold: float) -> Iterator[Prediction]:

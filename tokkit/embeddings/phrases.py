@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from tokkit.checks import ordered
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
 from tokkit.formats.strict_json import loads, why
@@ -91,7 +92,11 @@ class FrozenPhrases:
 
     def find_phrases(self, sentences: Iterable[Sequence[str]]) -> dict[str, float]:
         """Return the phrases in sentences and their scores."""
-        pairs = (pair for sentence in sentences for pair in self.analyze_sentence(sentence))
+        pairs = (
+            pair
+            for sentence in ordered(sentences, "sentences", "sentences")
+            for pair in self.analyze_sentence(sentence)
+        )
         return {phrase: score for phrase, score in pairs if score is not None}
 
     def save(self, path: StrPath) -> None:
@@ -156,7 +161,7 @@ class Phrases:
     def add_vocab(self, sentences: Iterable[Sequence[str]]) -> None:
         """Count the words and pairs of more sentences."""
         connectors, join = self.connector_words, self.delimiter.join
-        for sentence in sentences:
+        for sentence in ordered(sentences, "sentences", "sentences"):
             words = sentence.split() if isinstance(sentence, str) else sentence
             inner = [i for i, word in enumerate(words) if word not in connectors]
             self.vocab.update([words[i] for i in inner])
@@ -203,7 +208,7 @@ class _Joined:
     """Sentences with phrases joined; can be iterated repeatedly if the sentences can."""
 
     def __init__(self, phrases: FrozenPhrases, sentences: Iterable[Any]) -> None:
-        self._phrases, self._sentences = phrases, sentences
+        self._phrases, self._sentences = phrases, ordered(sentences, "sentences", "sentences")
 
     def __iter__(self) -> Iterator[list[str]]:
         for sentence in self._sentences:

@@ -10,6 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import ordered
 from tokkit.embeddings.sparse import SparseMatrix
 from tokkit.errors import CorpusError, OptionError
 from tokkit.nn.checks import as_int
@@ -28,9 +29,7 @@ def count_terms(
     >>> count_terms(["to be or not to be"]).column_names, count_terms(["to be or not to be"]).to_dense().tolist()
     (('be', 'not', 'or', 'to'), [[2.0, 1.0, 1.0, 2.0]])
     """
-    if isinstance(documents, (str, bytes)):
-        raise OptionError("documents is one text; it must be an iterable of documents")
-    counted = [_counted(document, i) for i, document in enumerate(documents, 1)]
+    counted = [_counted(document, i) for i, document in enumerate(ordered(documents, "documents", "documents"), 1)]
     if terms is None:
         found = Counter(chain.from_iterable(counted))
         terms = sorted(term for term, n in found.items() if n >= as_int("min_df", min_df, minimum=1))

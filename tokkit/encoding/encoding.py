@@ -30,7 +30,7 @@ class Encoding(Aligned):
     original text, and `byte_offsets` in bytes of its UTF-8; `type_ids`; `word_ids`, the number of the pretoken;
     `sequence_ids`, 0 for the text and 1 for its pair; `attention_mask`, 0 for padding; `special_tokens_mask`, 1 for
     tokens that were added. A token without a word or sequence has None there. Tokens that share a character all have
-    its span. `overflowing` are the parts that truncation cut off.
+    its span. `overflowing` are the parts that truncation cut off. The keys of `tok.vocab` are `token_bytes` (b" the").
 
     Columns are computed at first use, as arrays (see `as_arrays`), from which the lists are made.
 
@@ -145,12 +145,12 @@ class Encoding(Aligned):
 
     @property
     def tokens(self) -> list[str]:
-        """Each token as in tokenizer.json."""
+        """Each token as in tokenizer.json; look up `token_bytes` in `tok.vocab`, whose keys are bytes."""
         return self._list("tokens")
 
     @property
     def token_bytes(self) -> list[bytes]:
-        """The bytes of each token, as the vocabulary has them."""
+        """The bytes of each token, the keys of `tok.vocab`: `[tok.vocab[token] for token in token_bytes]` is `ids`."""
         return self._list("token_bytes")
 
     @property

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from tokkit.checks import ordered
 from tokkit.definition import BPE, Definition
 from tokkit.encoding.alignment import character_spans
 from tokkit.encoding.encoding import Encoding, known
@@ -83,9 +84,7 @@ class Assembler:
     def one(self, text: Text | Words, special: Special, *, pretokenized: bool) -> Encoding:
         """Return the encoding of a text alone, without special tokens."""
         if pretokenized:
-            if isinstance(text, (str, bytes, bytearray, memoryview)):
-                raise TypeError(f"a pretokenized text is {type(text).__name__}; it must be a sequence of words")
-            words = [self._encoding(word, special, number) for number, word in enumerate(text)]
+            words = [self._encoding(word, special, i) for i, word in enumerate(ordered(text, "text", "words"))]
             return Encoding.merge(words, growing_offsets=False)
         return self._encoding(cast("Text", text), special, None)
 
@@ -201,7 +200,7 @@ class Assembler:
         padding: Padding | None,
     ) -> list[Encoding]:
         """Return the encodings of texts, or of pairs, padded to the same length."""
-        check_sequences(texts, pairs)
+        texts, pairs = check_sequences(texts, pairs)
         made = [
             self.encoding(
                 text,
@@ -227,7 +226,7 @@ class Assembler:
         threads: int,
     ) -> Batch:
         """Return the rows of texts, or of pairs, as arrays."""
-        check_sequences(texts, pairs)
+        texts, pairs = check_sequences(texts, pairs)
         flat = [self.engine.encode_batch(side, special, threads) for side in (texts, pairs) if side is not None]
         return batch(self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special)
 
@@ -272,10 +271,10 @@ class _Columns:
         return assembler.processed(of_text, None, add_special, truncation)
 
 
-def check_sequences(texts: object, pairs: object) -> None:
-    """Raise OptionError for one text instead of several, or if the numbers of texts and pairs differ."""
-    for side in (texts, pairs):
-        if isinstance(side, (str, bytes, bytearray, memoryview)):
-            raise TypeError(f"texts is one {type(side).__name__}; it must be a sequence of texts")
-    if isinstance(texts, Sequence) and isinstance(pairs, Sequence) and len(texts) != len(pairs):
-        raise OptionError(f"there are {len(texts)} texts and {len(pairs)} pairs; there must be one pair for each text")
+def check_sequences(texts: Iterable[Any], pairs: Iterable[Any] | None) -> tuple[list[Any], list[Any] | None]:
+    """Return texts and pairs as lists; TypeError for what is not several texts, OptionError for different numbers."""
+    first = list(ordered(texts))
+    second = None if pairs is None else list(ordered(pairs, "pairs"))
+    if second is not None and len(first) != len(second):
+        raise OptionError(f"there are {len(first)} texts and {len(second)} pairs; there must be one pair for each text")
+    return first, second

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import ordered
 from tokkit.errors import OptionError
 from tokkit.nn import decoder_states
 from tokkit.nn.arrays import Floats, ids_of
@@ -166,7 +167,7 @@ class CausalModel:
         The prompt is read once for each continuation. A token that spans the end of the prompt counts as continuation.
         """
         made = []
-        for continuation in continuations:
+        for continuation in ordered(continuations, "continuations"):
             whole = self.tokenizer(prompt + continuation, special="all", truncation=None, padding=None)
             ids = whole.column("ids").astype(np.int64)
             ends = np.array([end for _, end in whole.offsets])

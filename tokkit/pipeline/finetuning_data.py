@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import ordered
 from tokkit.corpus.paths import opened
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats import files
@@ -61,9 +62,7 @@ def read_labelled(source: object) -> tuple[list[str], list[str]]:
 def _values(source: object) -> Iterable[tuple[str, Any]]:
     if isinstance(source, (str, os.PathLike)):
         source = [source]
-    if not isinstance(source, Iterable):
-        raise TypeError(f"the source is {type(source).__name__}; it must be files or rows of texts")
-    for i, value in enumerate(source):
+    for i, value in enumerate(ordered(source, "source", "files or rows of texts")):
         if isinstance(value, (str, os.PathLike)):
             yield from _lines(value)
         else:

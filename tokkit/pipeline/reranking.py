@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import ordered
 from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def pairs_of(inputs: Pair | Sequence[Pair]) -> tuple[list[Text], list[Text], boo
     >>> pairs_of([("query", "a"), ("query", "b")])
     (['query', 'query'], ['a', 'b'], False)
     """
-    if isinstance(inputs, TEXT):
-        raise TypeError(f"inputs is one {type(inputs).__name__}; it must be a pair of texts, or a list of pairs")
+    inputs = list(ordered(inputs, "inputs", "pairs"))
     is_one = len(inputs) > 0 and isinstance(inputs[0], TEXT)
     pairs = cast("Sequence[Pair]", [inputs] if is_one else inputs)
     for i, pair in enumerate(pairs):
@@ -117,8 +117,7 @@ class Reranker(abc.ABC):
             )
         if top_k is not None and (isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1):
             raise OptionError(f"top_k is {top_k!r}; it must be an int of at least 1, or None for all")
-        if isinstance(documents, TEXT):
-            raise TypeError(f"documents is one {type(documents).__name__}; it must be a list of texts")
+        documents = list(ordered(documents, "documents"))
         scores = self.predict(
             [(query, document) for document in documents], activation_fn=activation_fn, threads=threads,
             progress=progress, prompt=prompt, prompt_name=prompt_name,

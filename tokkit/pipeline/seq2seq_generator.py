@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import ordered
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats, ids_of
 from tokkit.nn.decoder_cache import DecoderCache
@@ -115,7 +116,7 @@ class Seq2SeqGenerator(TextGenerator):
     def score(self, prompt: str, continuations: Sequence[str], *, threads: int | None = None) -> list[float]:
         """Return the log-probability of each target for a prompt: the sum over its tokens, the end token included."""
         made = []
-        for target in continuations:
+        for target in ordered(continuations, "continuations"):
             ids = self._target(target)
             if not target or not len(ids):
                 raise OptionError(f"the target {target!r} has no tokens")

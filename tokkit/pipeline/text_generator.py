@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import ordered
 from tokkit.errors import ChatError, OptionError
 from tokkit.nn.arrays import ids_of
 from tokkit.nn.context_shift import check_shift
@@ -122,7 +123,7 @@ class TextGenerator(CausalModel):
         `schema` (JSON), `choices` and `grammar` (of `tokkit.grammars`) sets the form of the text.
         """
         chosen = self.options_of(options)
-        begun = [self.begin(ids, chosen) for ids in [self.prompt_ids(prompt, chosen) for prompt in prompts]]
+        begun = [self.begin(ids, chosen) for ids in [self.prompt_ids(p, chosen) for p in ordered(prompts, "prompts")]]
         if chosen.num_beams > 1:
             return self._searched(begun, chosen)
         batch = Batch(self.decoder, begun)

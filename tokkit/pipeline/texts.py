@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import TEXT, ordered
 from tokkit.errors import OptionError, ShapeError
 
 if TYPE_CHECKING:
@@ -18,10 +19,10 @@ Floats = NDArray[np.float32]
 
 def listed(sentences: Text | Sequence[Text]) -> tuple[list[Text], bool]:
     """Return the texts as a list, and whether a single text was given; TypeError for values that are not text."""
-    is_one = isinstance(sentences, (str, bytes, bytearray, memoryview))
-    texts = [cast("Text", sentences)] if is_one else list(cast("Sequence[Text]", sentences))
+    is_one = isinstance(sentences, TEXT)
+    texts = [cast("Text", sentences)] if is_one else list(ordered(sentences))
     for i, text in enumerate(texts):
-        if not isinstance(text, (str, bytes, bytearray, memoryview)):
+        if not isinstance(text, TEXT):
             raise TypeError(f"text {i} is {type(text).__name__}; it must be str or bytes")
     return texts, is_one
 

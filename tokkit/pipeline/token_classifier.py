@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from tokkit import nn
+from tokkit.checks import ordered
 from tokkit.decoders.byte_level import ByteLevel
 from tokkit.decoders.metaspace import Metaspace
 from tokkit.decoders.spaced import Spaced
@@ -202,6 +203,7 @@ def _words_of(texts: Any) -> tuple[list[Any], bool]:
     """Return the texts as lists of words, and whether a single one was given; TypeError for a str."""
     if isinstance(texts, TEXT):
         raise TypeError(f"a pretokenized text is {type(texts).__name__}; it must be a list of words")
+    texts = list(ordered(texts))
     is_one = len(texts) > 0 and all(isinstance(word, TEXT) for word in texts)
     if not is_one and any(isinstance(text, TEXT) for text in texts):
         raise TypeError("texts contains both words and lists of words; give one list of words, or a list of such lists")

@@ -298,7 +298,10 @@ def words_of(
         except UnicodeEncodeError:
             raise CorpusError(f"the word {word!r:.80} has a lone surrogate, which UTF-8 lacks") from None
         except TypeError:
-            raise TypeError(f"the count of {word!r:.80} is {type(times).__name__}; it must be an int") from None
+            texts = (
+                f"; for texts give an iterator, such as iter(source[{word!r:.40}])" if isinstance(times, list) else ""
+            )
+            raise TypeError(f"the count of {word!r:.80} is {type(times).__name__}; it must be an int{texts}") from None
         total += number * len(utf8)
         if not utf8 or number < 0 or total > MAX_TOTAL:
             reason = "a word is empty" if not utf8 else f"the count {number} of {word!r:.80} is "
