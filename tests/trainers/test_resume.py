@@ -24,14 +24,20 @@ from tokkit.trainers.state_file import StateFile
 LONG = bool(os.environ.get("TOKKIT_LONG"))
 TRAININGS: dict[str, dict[str, Any]] = {
     "bbpe": {},
-    "bbpe with limits": {"max_token_length": 5, "special_tokens": ["ban<"], "min_frequency": 3},
+    "bbpe with limits": {
+        "max_token_length": 5,
+        "special_tokens": ["ban<"],
+        "min_frequency": 3,
+        "forbidden_tokens": ["nan", "we"],
+    },
     "bpe": {"model": "bpe"},
     "bpe with glossaries": {"model": "bpe", "word_end": "attached", "glossaries": ["ban"], "min_frequency": 2},
+    "bpe without some tokens": {"model": "bpe", "forbidden_tokens": ["lo", "n"]},
     "wordpiece": {"model": "wordpiece"},
     "wordpiece by likelihood": {"model": "wordpiece", "score": "likelihood", "limit_alphabet": 9},
-    "wordpiece by pmi": {"model": "wordpiece", "score": "pmi", "min_frequency": 3},
+    "wordpiece by pmi": {"model": "wordpiece", "score": "pmi", "min_frequency": 3, "forbidden_tokens": ["lo"]},
     "unigram": {"model": "unigram", "required_chars": "xyz", "num_sub_iterations": 1, "shrinking_factor": 0.9},
-    "sp-bpe": {"model": "sp-bpe", "hard_vocab_limit": False},
+    "sp-bpe": {"model": "sp-bpe", "hard_vocab_limit": False, "forbidden_tokens": ["lo", " b"]},
 }
 """Options of all trainings that take long."""
 SIZE = 700

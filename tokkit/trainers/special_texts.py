@@ -29,9 +29,11 @@ def cut_at(counter: Counter, texts: Sequence[str]) -> Counter:
         return counter
 
     def add(table: WordCounts, block: Block, errors: str) -> None:
-        if block.unit != "item" and not is_utf_8(block.data):
-            block = block.validated(errors)  # before the cuts, so that an error names the offset in the file
+        if errors != "strict" and not is_utf_8(block.data):
+            block = block.validated(errors)
         if (cut := matcher.cut(block.data, block.packed_ends())) is not None:
+            if not is_utf_8(block.data):
+                block.validated(errors)  # before the cuts, so that the error names the offset in the file
             block = replace(block, data=cut[0], ends=cut[1], unit="item")
         counter.add(table, block, errors)
 
