@@ -51,9 +51,11 @@ def vocabularies(folder: Path) -> Path:
     root = Path(__file__).parents[2] / "data/corpus"
     names = ("english", "german", "french", "code", "greek", "numbers-and-symbols", "white-space", "emoji-and-chat")
     corpus = [(root / f"{name}.txt").read_text(encoding="utf-8") for name in names]
-    tokkit.train(iter(corpus), model="unigram", vocab_size=2000).save(folder / "uni.model")
-    tokkit.train(iter(corpus[:2]), model="unigram", vocab_size=800).save(folder / "other.model")
-    tokkit.train(iter(corpus), model="sp-bpe", vocab_size=2000, byte_fallback=True).save(folder / "bpe.model")
+    # A text of an iterator is one sentence.
+    whole, part = "\n".join(corpus).split("\n"), "\n".join(corpus[:2]).split("\n")
+    tokkit.train(iter(whole), model="unigram", vocab_size=2000).save(folder / "uni.model")
+    tokkit.train(iter(part), model="unigram", vocab_size=800).save(folder / "other.model")
+    tokkit.train(iter(whole), model="sp-bpe", vocab_size=2000, byte_fallback=True).save(folder / "bpe.model")
     tokkit.train(iter(corpus), model="wordpiece", vocab_size=2000).save(folder / "vocab.txt")
     (folder / "pair").mkdir()
     tokkit.train(iter(corpus), model="bbpe", vocab_size=900).save(folder / "pair", format="gpt2")

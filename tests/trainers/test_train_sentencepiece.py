@@ -262,8 +262,8 @@ def test_lines_left_out_are_told_of(corpus: Path, tmp_path: Path, caplog: pytest
     long.write_text(TEXT + "x" * 5000 + "\nq\u2585q\n" + "z" * 4192 + "\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING, "tokkit"):
         made = tokkit.train(long, model="sp-char", vocab_size=60, character_coverage=1.0)
-    assert "1 lines of more than 4192 bytes" in caplog.text
-    assert "1 lines are left out that hold" in caplog.text
+    assert "1 sentences of more than 4192 bytes" in caplog.text
+    assert "1 sentences are left out that hold" in caplog.text
     characters = {piece for piece, _ in rows(model_of(made))}
     assert "z" in characters
     assert not characters & {"\u2585"}
@@ -353,7 +353,7 @@ def of_lines(lines: list[bytes], n: int, **more: object) -> list[bytes]:
         ends = list(accumulate(map(len, block)))
         reservoir.show(b"".join(block), [0, *ends[:-1]], ends)
     assert reservoir.seen == len(lines)
-    return reservoir.lines
+    return reservoir.sentences
 
 
 def test_each_line_is_as_likely_to_be_in_the_sample() -> None:

@@ -85,6 +85,7 @@ def train(
     is "file" for models whose tokens may hold line ends ("bbpe", and "word" and "hybrid" with a pattern), else "line".
     A large file is read in blocks that end where its words do. CorpusError if no such place is known for 128 MiB (the
     limit held_bytes), or, with a pattern that only the `regex` package can run, for a file of more than 8 MiB.
+    For the models of SentencePiece, a document is one sentence: a text of an iterator is not divided at its line ends.
 
     `vocab_size` includes the special tokens and the alphabet; with a list of sizes, the model is trained once, and a
     tokenizer of each size is returned. If the corpus is too small, there are fewer tokens, and models that merge log a

@@ -20,7 +20,7 @@ from tokkit.trainers.counts import WORD_MEMORY, Counter, Reporter
 from tokkit.trainers.options import checked_list, flag, integer, number, text
 from tokkit.trainers.sentencepiece_pieces import meta_pieces, model_of
 from tokkit.trainers.sentencepiece_sample import SampledCorpus
-from tokkit.trainers.sentencepiece_text import SPACE_MARK, Cut, LeftOut, alphabet_of, by_lines, normalized_words
+from tokkit.trainers.sentencepiece_text import SPACE_MARK, Cut, LeftOut, alphabet_of, by_sentences, normalized_words
 from tokkit.trainers.state_file import StateFile
 from tokkit.vocab import MAX_ID
 
@@ -56,16 +56,20 @@ class SentencePieceTraining:
     `normalization_rules`, a mapping of text to its replacement. No piece is longer than `max_sentencepiece_length`
     characters, has letters of two scripts (`split_by_unicode_script`), digits and letters (`split_by_number`), several
     digits (`split_digits`), or a space but at its beginning (`split_by_whitespace`; at its end with
-    `treat_whitespace_as_suffix`); spaces alone may be a piece with `allow_whitespace_only_pieces`. Lines of more than
-    `max_sentence_length` bytes are left out (None: no limit).
+    `treat_whitespace_as_suffix`); spaces alone may be a piece with `allow_whitespace_only_pieces`. Only a space divides
+    text: where the normalization keeps tabs and line ends, as "identity" does, they are characters like any other.
 
-    With `input_sentence_size` (0: all), only that many lines are used: the first ones or, with
-    `shuffle_input_sentence`, a random sample by `random_seed`. The sample depends only on the lines, their order and
-    the seed, but differs from sentencepiece's. `train_extremely_large_corpus` has no effect.
+    A sentence is a line of a file, without its end, or any other document (a text of an iterator, a record, a
+    paragraph) without the line ends at its end. Sentences of more than `max_sentence_length` bytes are left out (None:
+    no limit), and those with U+2585. U+001F is a boundary in the text that no piece crosses.
 
-    `pretokenizer` (only "unigram" and "sp-bpe") splits a normalized line, with U+2581 for spaces, into parts that no
-    piece crosses; the joined parts must be the line, unless `allow_inconsistent_pretokenization`. It is only used in
-    training.
+    With `input_sentence_size` (0: all), only that many sentences are used: the first ones or, with
+    `shuffle_input_sentence`, a random sample by `random_seed`. The sample depends only on the sentences, their order
+    and the seed, but differs from sentencepiece's. `train_extremely_large_corpus` has no effect.
+
+    `pretokenizer` (only "unigram" and "sp-bpe") splits a normalized sentence, with U+2581 for spaces, into parts that
+    no piece crosses; the joined parts must be the sentence, unless `allow_inconsistent_pretokenization`. It is only
+    used in training.
 
     Ids: <unk>, <s>, </s> and <pad> have the ids of their options, -1 for none; then come `special_tokens` and
     `control_symbols`, which are never encoded from text, `user_defined_symbols`, which are never split, and 256 bytes;
@@ -189,22 +193,22 @@ class SentencePieceTraining:
 
     @property
     def _counts_lines(self) -> bool:
-        """Whether whole lines must be counted, not words."""
+        """Whether whole sentences must be counted, not words."""
         keys = [*(self.normalization_rules or ()), *(symbol.replace(SPACE_MARK, " ") for symbol in self.symbols())]
         by_words = self.add_dummy_prefix and self.remove_extra_whitespaces and self.split_by_whitespace
         by_words = by_words and not (self.kind == "word" and self.treat_whitespace_as_suffix)
         return not by_words or any(" " in key for key in keys) or self.pretokenizer is not None
 
     def counter(self) -> Counter:
-        """Return the counter of words, or of whole lines if words would be normalized differently alone."""
-        return by_lines(whole=self._counts_lines, longest=self.max_sentence_length, left_out=self.left_out)
+        """Return the counter of words, or of whole sentences if words would be normalized differently alone."""
+        return by_sentences(whole=self._counts_lines, longest=self.max_sentence_length, left_out=self.left_out)
 
     def counting(self) -> dict[str, object]:
         """Return the definition of the texts that are counted; they are normalized later, in training."""
         return {"words": "lines" if self._counts_lines else "between spaces", "longest": self.max_sentence_length}
 
     def sampled(self, corpus: Corpus) -> Corpus | SampledCorpus:
-        """Return the corpus, or a sample of `input_sentence_size` lines."""
+        """Return the corpus, or a sample of `input_sentence_size` sentences."""
         if not self.input_sentence_size:
             return corpus
         return SampledCorpus(

@@ -4,7 +4,7 @@
 #include "text/script_tables.h"
 #include "text/utf8.h"
 
-enum { N_CODE_POINTS = 0x110000, UNKNOWN_MARK = 0x2585 };
+enum { N_CODE_POINTS = 0x110000, BOUNDARY = 0x1F, UNKNOWN_MARK = 0x2585 };
 /* Kinds: a script's number as in script_tables.h, 0 left out, or one of these. */
 enum { OUTSIDE = 0, COMMON = 1, INHERITED = 4, ANY = 253, DIGIT_ALONE = 254, SPACE = 255 };
 
@@ -27,7 +27,7 @@ int tk_piece_kinds_init(tk_piece_kinds *k, tk_piece_rules rules) {
         if (rules.split_digits) fill(k, digits[i], digits[i] + 10, DIGIT_ALONE);
         else if (!rules.split_numbers) fill(k, digits[i], digits[i] + 10, ANY);
     }
-    k->kinds[0] = k->kinds['\t'] = k->kinds[' '] = k->kinds[UNKNOWN_MARK] = OUTSIDE;
+    k->kinds[0] = k->kinds[BOUNDARY] = k->kinds[' '] = k->kinds[UNKNOWN_MARK] = OUTSIDE;
     fill(k, 0xD800, 0xE000, OUTSIDE);
     k->kinds[TK_SPACE_MARK] = SPACE;
     return TK_OK;

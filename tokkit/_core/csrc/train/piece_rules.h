@@ -23,7 +23,7 @@ typedef struct {
     size_t n_forbidden, forbidden_capacity; /* characters of all, with their ends */
 } tk_piece_kinds;
 
-/* All code points belong to pieces but U+0000, tab, space, U+2585, surrogates; TK_OK or TK_NO_MEMORY. */
+/* All code points belong to pieces but U+0000, U+001F, space, U+2585, surrogates; TK_OK or TK_NO_MEMORY. */
 int tk_piece_kinds_init(tk_piece_kinds *k, tk_piece_rules rules);
 void tk_piece_kinds_free(tk_piece_kinds *k);
 
