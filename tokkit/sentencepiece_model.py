@@ -83,7 +83,10 @@ class SentencePieceModel:
             object.__setattr__(self, name, values)
         if len(self.pieces) != n or self.pieces.empty is not None:
             raise VocabError(f"the piece {int(np.argmin(np.diff(self.pieces.offsets)))} is empty")
-        if not np.all(finite := np.isfinite(self.scores)):
+        finite = np.isfinite(self.scores)
+        if self.kind in ("word", "char"):  # their scores decide nothing; -inf: a required character that never occurs
+            finite |= np.isneginf(self.scores)
+        if not np.all(finite):
             raise VocabError(f"the score of piece {np.argmin(finite)} is {self.scores[np.argmin(finite)]}")
         if n and not 1 <= int(self.types.min()) <= int(self.types.max()) <= BYTE:
             raise VocabError(

@@ -15,7 +15,7 @@ from tokkit.cli.options import Model, Named, Reads, Writes
 
 CONTENTS = {"config": "", "normalization_rules": "41\t61\n", "counts": "low\t3\n"}
 """What a parameter's file must hold for the command to come so far; others hold text."""
-MORE = {"normalization_rules": {"model": "unigram"}}
+MORE = {name: {"model": "unigram"} for name in ("normalization_rules", "seed_sentencepieces_file")}
 """What else a parameter wants."""
 SUFFIXES = {"train": ".json", "model attention": ".html", "wordvec plot": ".html"}
 """How the output's name must end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,10 @@ def corpus(run) -> str:
         ),
         (["unigram", "--special-token", "<mask>", "--max-sentence-length", "0"],
          {"special_tokens": ["<mask>"], "max_sentence_length": None}),
+        (["sp-bpe", "--split_digits", "--add_dummy_prefix", "false"],
+         {"split_digits": True, "add_dummy_prefix": False}),
+        (["sp-bpe", "--pretokenization_delimiter=er", "--self_test_sample_size=3", "--accept_language", "en"],
+         {"pretokenization_delimiter": "er"}),
     ],
 )  # fmt: skip
 def test_the_file_is_the_tokenizer_that_the_library_trains(run, corpus, args, options) -> None:
@@ -111,3 +116,60 @@ def test_what_cannot_be_is_said_before_or_after_training_but_never_a_traceback(r
     assert out.exit_code == code, out.output
     assert said in out.stderr
     assert not Path("t.model").exists()
+
+
+def test_a_switch_of_sentencepiece_does_not_take_the_next_argument(run, corpus) -> None:
+    out = run("train", "--byte_fallback", corpus, "--model_type=char", "--vocab_size=300", "--model_prefix=c")
+    assert out.exit_code == 0, out.stderr
+    assert b"<0x41>" in list(tokkit.load("c.model").vocab)
+
+
+def test_a_prefix_names_a_model_and_its_vocabulary(run, corpus) -> None:
+    from tokkit.compat import sentencepiece
+
+    args = ("train", corpus, "--model_type=bpe", "--model_prefix=small")
+    assert run(*args, "--vocab_size=50").exit_code == 0
+    sentencepiece.SentencePieceTrainer.train(input=corpus, model_type="bpe", vocab_size=50, model_prefix="same")
+    assert Path("small.vocab").read_bytes() == Path("same.vocab").read_bytes()
+    out = run(*args, "--vocab_size=50")
+    assert out.exit_code == 1
+    assert "small.model" in out.stderr
+    Path("small.model").unlink()
+    assert "small.vocab" in run(*args, "--vocab_size=50").stderr
+    assert run(*args, "--vocab_size=45,50", "--vocabulary_output_piece_score=false").exit_code == 0
+    assert Path("small-45.vocab").read_text(encoding="utf-8").splitlines()[:3] == ["<unk>", "<s>", "</s>"]
+    assert run("train", corpus, "-o", "own.model", "--model", "sp-bpe", "--vocab-size", "50").exit_code == 0
+    assert not Path("own.vocab").exists()
+
+
+def test_lines_with_counts_and_pieces_to_start_from_are_read_from_files(run, corpus) -> None:
+    Path("counts.tsv").write_text("low lower\t3\nnew\t2\n")
+    args = ("--model", "unigram", "--vocab-size", "40", "--no-hard-vocab-limit")
+    out = run("train", "counts.tsv", "--input_format=tsv", "-o", "a.model", *args)
+    assert out.exit_code == 0, out.stderr
+    Path("seeds.tsv").write_text("low\t9\n")
+    out = run("train", corpus, "--seed_sentencepieces_file=seeds.tsv", "-o", "b.model", *args)
+    assert out.exit_code == 0, out.stderr
+    assert max(map(len, list(tokkit.load("b.model").vocab)[3:])) == 3
+
+
+@pytest.mark.parametrize("name", sentencepiece_options.REFUSED)
+def test_flags_that_are_not_honoured_are_refused_by_name(run, corpus, name) -> None:
+    from tokkit.compat.sentencepiece.flags import REFUSED
+
+    assert set(REFUSED) == set(sentencepiece_options.REFUSED)
+    args = ("train", corpus, "--model_type=bpe", "--vocab_size=50", "--model_prefix=p")
+    out = run(*args, f"--{name}=1")
+    assert out.exit_code == 2
+    assert f"{name} is not supported here" in out.stderr
+    assert run(*args, f"--{name}=0").exit_code == 0
+
+
+def test_minloglevel_hides_warnings(run) -> None:
+    Path("long.txt").write_text("a b\n" + "c" * 5000 + "\n")
+    args = ("train", "long.txt", "--model_type=char", "--vocab_size=10", "--model_prefix=m", "--force")
+    try:
+        assert "1 sentences of more than 4192 bytes" in run(*args).stderr
+        assert "1 sentences of more than 4192 bytes" not in run(*args, "--minloglevel=2").stderr
+    finally:
+        logging.getLogger("tokkit").setLevel(logging.NOTSET)

@@ -129,7 +129,7 @@ def test_without_protobuf_the_modules_name_it_and_texts_are_objects(monkeypatch:
     monkeypatch.setattr(messages, "_texts", lambda: None)
     made = face.SentencePieceProcessor(model_proto=model("unigram-bytes")).encode("a 🦜", out_type="proto")
     assert made.text == "a 🦜"
-    assert [piece.surface for piece in made.pieces][-4:] == [None, None, None, "🦜"]
+    assert [piece.surface for piece in made.pieces][-4:] == ["", "", "", "🦜"]
     assert (made.pieces[-1].begin, made.pieces[-1].end) == (2, 6)
 
 

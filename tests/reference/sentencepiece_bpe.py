@@ -8,16 +8,18 @@ from itertools import pairwise
 
 
 def train(units: Mapping[str, int], n_pieces: int, is_valid: Callable[[str], bool]) -> list[tuple[str, int]]:
-    """The first `n_pieces` pieces and how often each one's pair occurred."""
+    """The first `n_pieces` pieces and how often each one's pair occurred; 0 for those that other merges used up."""
     words = [(list(unit), count) for unit, count in units.items()]
     pieces: list[tuple[str, int]] = []
     known: set[str] = set()
+    ever: set[tuple[str, str]] = set()
     while len(pieces) < n_pieces:
         pairs: Counter[tuple[str, str]] = Counter()
         for word, count in words:
             for left, right in pairwise(word):
                 pairs[left, right] += count
-        allowed = [pair for pair in pairs if is_valid("".join(pair)) and "".join(pair) not in known]
+        ever |= pairs.keys()
+        allowed = [pair for pair in ever if is_valid("".join(pair)) and "".join(pair) not in known]
         if not allowed:
             break
         left, right = min(allowed, key=lambda pair: (-pairs[pair], len("".join(pair)), "".join(pair).encode()))
@@ -28,6 +30,7 @@ def train(units: Mapping[str, int], n_pieces: int, is_valid: Callable[[str], boo
             while i + 1 < len(word):
                 if word[i] == left and word[i + 1] == right:
                     word[i : i + 2] = [left + right]
+                    ever |= {*pairwise(word[max(i - 1, 0) : i + 2])}  # of "aaaa" also aa·a, until the next merge
                 i += 1
     return pieces
 

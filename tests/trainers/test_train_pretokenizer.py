@@ -73,7 +73,7 @@ def test_what_it_returns_is_checked(corpus: Path, model: str) -> None:
 
 
 def test_models_of_words_have_none(corpus: Path) -> None:
-    with pytest.raises(OptionError, match="of a model of the type word"):
+    with pytest.raises(OptionError, match="a model of the type word"):
         tokkit.train(corpus, model="sp-word", pretokenizer=camel)
     with pytest.raises(OptionError, match="it must be a function"):
         tokkit.train(corpus, model="unigram", pretokenizer="camel")  # type: ignore[call-overload]

@@ -36,14 +36,29 @@ SWITCHES = tuple(_SWITCHES)
 OF_ALL = (
     *("character_coverage", "normalization_rule_name", "normalization_rules", *SWITCHES),
     *("input_sentence_size", "random_seed", "max_sentencepiece_length", "max_sentence_length"),
-    *("user_defined_symbols", "control_symbols", "required_chars"),
+    *("user_defined_symbols", "control_symbols", "required_chars", "input_format"),
+    "pretokenization_delimiter",
     *(f"{name}_id" for name in _IDS),
     *(f"{name}_piece" for name in _IDS),
     "unk_surface",
 )
-OF_UNIGRAM = ("seed_sentencepiece_size", "shrinking_factor", "num_sub_iterations", "m_step", "token_cost")
-BELONGS = {**dict.fromkeys(OF_ALL, MODELS), **dict.fromkeys(OF_UNIGRAM, ("unigram",))}
+OF_UNIGRAM = (
+    *("seed_sentencepiece_size", "seed_sentencepieces_file", "shrinking_factor", "num_sub_iterations", "m_step"),
+    "token_cost",
+)
+BELONGS = {
+    **dict.fromkeys(OF_ALL, MODELS),
+    **dict.fromkeys(OF_UNIGRAM, ("unigram",)),
+}
 """Option → the models that it applies to."""
+WITHOUT_EFFECT = ("self_test_sample_size", "self_test_samples", "accept_language")
+"""sentencepiece's flags that change nothing, there and here."""
+REFUSED = (
+    *("enable_differential_privacy", "differential_privacy_noise_level", "differential_privacy_clipping_threshold"),
+    "auto_character_coverage",
+)
+"""sentencepiece's flags that must have their defaults."""
+_BOOLEANS = {"true", "t", "1", "yes", "y", "on", "false", "f", "0", "no", "n", "off"}
 
 
 def _rules(_: click.Context, __: click.Parameter, path: str | None) -> dict[str, str] | None:
@@ -90,6 +105,51 @@ def _switch(name: str) -> list[Callable[..., Any]]:
     ]
 
 
+def with_values(args: Sequence[str]) -> list[str]:
+    """Return arguments in which sentencepiece's switches have a value: "--byte_fallback" alone is true.
+
+    >>> with_values(["--byte_fallback", "text.txt", "--split_digits", "false"])
+    ['--byte_fallback=true', 'text.txt', '--split_digits', 'false']
+    """
+    bare = {f"--{name}" for name in (*SWITCHES, "vocabulary_output_piece_score", REFUSED[0], REFUSED[-1])}
+    n = args.index("--") if "--" in args else len(args)
+    named = [
+        f"{arg}=true" if arg in bare and (k + 1 >= n or args[k + 1].lower() not in _BOOLEANS) else arg
+        for k, arg in enumerate(args[:n])
+    ]
+    return [*named, *args[n:]]
+
+
+def _log_level(_: click.Context, __: click.Parameter, level: int | None) -> None:
+    from tokkit.compat.sentencepiece.settings import set_min_log_level
+
+    if level is not None:
+        set_min_log_level(level)
+
+
+def _refused(_: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Refuse a flag of sentencepiece that is not at its default."""
+    from tokkit.compat.sentencepiece.flags import check_refused
+    from tokkit.errors import OptionError
+
+    try:
+        if value is not None and parameter.name is not None:
+            check_refused(parameter.name, value)
+    except OptionError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def _hidden() -> list[Callable[..., Any]]:
+    """Return sentencepiece's flags that are no options of the models."""
+    without: dict[str, Any] = {"hidden": True, "expose_value": False}
+    return [
+        click.option("--minloglevel", type=int, callback=_log_level, **without),
+        click.option("--vocabulary_output_piece_score", type=click.BOOL, default=True, hidden=True),
+        *(click.option(f"--{name}", **without) for name in WITHOUT_EFFECT),
+        *(click.option(f"--{name}", callback=_refused, **without) for name in REFUSED),
+    ]
+
+
 def _all() -> list[Callable[..., Any]]:
     n = click.IntRange(min=1)
     rules = "nmt_nfkc, nfkc, nmt_nfkc_cf, nfkc_cf (cf: letters in lower case) or identity."
@@ -121,6 +181,18 @@ def _all() -> list[Callable[..., Any]]:
         _option("user_defined_symbols", "Pieces that are never split: A,B.", "none", **_symbols()),
         _option("control_symbols", "Pieces that text is never encoded to: A,B.", "none", **_symbols()),
         _option("required_chars", "Characters that are always in the vocabulary.", "none", metavar="TEXT"),
+        _option(
+            "input_format",
+            "text, or tsv: each line is a text, a tab, and how often it counts.",
+            "text",
+            type=click.Choice(["text", "tsv"]),
+        ),
+        _option(
+            "pretokenization_delimiter",
+            "A text that no piece crosses and none has (unigram and sp-bpe only).",
+            "none",
+            metavar="TEXT",
+        ),
     ]
     found += [_option(f"{k}_id", f"The id of {_PIECES[k]}; -1 for none.", id_, type=int) for k, id_ in _IDS.items()]
     found += [
@@ -130,6 +202,13 @@ def _all() -> list[Callable[..., Any]]:
         *found,
         _option("unk_surface", "The text that <unk> decodes to.", "' \u2047 '", metavar="TEXT"),
         _option("seed_sentencepiece_size", "Number of seed substrings that training starts from.", 1_000_000, type=n),
+        _option(
+            "seed_sentencepieces_file",
+            "Start from the pieces of this file instead: lines of a piece, a tab and its count.",
+            "none",
+            type=options.FILE,
+            metavar="FILE",
+        ),
         _option("shrinking_factor", "Share of the pieces that each round keeps.", 0.75, type=float),
         _option("num_sub_iterations", "EM steps in each round.", 2, type=n),
         _option(
@@ -140,6 +219,7 @@ def _all() -> list[Callable[..., Any]]:
             type=click.Choice(["digamma", "counts"]),
         ),
         _option("token_cost", "Cost of one more token, in nats, when pieces are chosen for removal.", 6, type=float),
+        *_hidden(),
     ]
 
 

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from tokkit.cli import mixing, options, sentencepiece_options
+from tokkit.cli.help import Command
 from tokkit.cli.train_options import BELONGS, GROUPS, MODELS
 
 
@@ -45,8 +46,17 @@ def _fitting(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+class Train(Command):
+    """A command that takes sentencepiece's switches without a value, as spm_train does."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        return super().parse_args(ctx, sentencepiece_options.with_values(args))
+
+
 @options.command(
     "train",
+    cls=Train,
     short_help="Train a tokenizer on text.",
     examples=(
         "tokkit train corpus.txt -o tok.json --vocab-size 32000",
@@ -294,7 +304,8 @@ def command(ctx: click.Context, /, inputs: tuple[str, ...], input: list[str], js
     Options whose help begins with names of models apply only to these models.
 
     Without INPUT, it trains on the small bundled corpus and writes tokkit-demo.json. The flags of sentencepiece's
-    spm_train are accepted too: --input, --model_prefix, --model_type=bpe, --byte_fallback=true.
+    spm_train are accepted too: --input, --model_prefix (which writes a .vocab as well), --model_type=bpe,
+    --byte_fallback.
     """
     from tokkit.cli import training
     from tokkit.progress import Progress

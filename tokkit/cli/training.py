@@ -57,6 +57,8 @@ class Job:
     replaces: bool = False
     """Whether this is the demo, whose file is replaced without --force if the demo has written it."""
     explain: bool = False
+    vocabularies: bool | None = None
+    """Whether the .vocab beside each .model has scores; None for no .vocab."""
     mixture: Mixture | CountFiles | None = None
     """The source of the text, if its parts have names or weights."""
 
@@ -110,6 +112,7 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         demo=demo,
         replaces=demo and target == DEMO_NAME + suffix and not chosen["force"],
         explain="explain" in chosen,
+        vocabularies=_vocabularies(chosen, in_family),
     )
     _check_files(job)
     if demo:
@@ -118,6 +121,12 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         note("no INPUT given: training on the bundled corpus (use - to read from stdin)")
         job = replace(job, inputs=[str(path) for path in bundled.paths()])
     return job
+
+
+def _vocabularies(chosen: Mapping[str, Any], in_family: bool) -> bool | None:
+    """Return whether a .vocab beside each model has scores; None for no .vocab."""
+    as_theirs = in_family and chosen["output"] is None and bool(chosen["model_prefix"])
+    return bool(chosen["vocabulary_output_piece_score"]) if as_theirs and chosen["format"] is None else None
 
 
 def _mixture(given: Sequence[str], chosen: Mapping[str, Any]) -> tuple[Mixture | CountFiles | None, list[str]]:
@@ -156,6 +165,8 @@ def _check_files(job: Job) -> None:
         if job.format is None and path != output.STDOUT and not path.endswith(SUFFIXES):
             raise click.UsageError(f"-o {show(path)}: unknown suffix; use {', '.join(SUFFIXES)}, or give --format")
         output.check(path, force=job.force or job.replaces)
+        if job.vocabularies is not None:
+            output.check(_vocabulary_of(path), force=job.force)
         if _format_of(path, job.format) == "tiktoken" and path != output.STDOUT:
             output.check(path + ".json", force=job.force)
 
@@ -183,7 +194,24 @@ def run(job: Job, progress: Progress) -> Result:
             _check_demo(path, tok)
         for difference in save(tok, path, job.format, force=job.force or job.replaces, lossy=job.lossy):
             note(f"{show(path)}: {difference}")
+        if job.vocabularies is not None:
+            _write_vocabulary(tok, path, scores=job.vocabularies)
     return Result(made, seconds, steps)
+
+
+def _vocabulary_of(path: str) -> str:
+    return path.removesuffix(".model") + ".vocab"
+
+
+def _write_vocabulary(tok: Tokenizer, path: str, *, scores: bool) -> None:
+    """Write the .vocab that belongs to a .model."""
+    from tokkit.compat.sentencepiece.trainer import vocabulary
+    from tokkit.formats import write_atomically
+    from tokkit.sentencepiece_model import SentencePieceModel
+
+    model = tok.definition.model
+    if isinstance(model, SentencePieceModel):
+        write_atomically(_vocabulary_of(path), vocabulary(model, scores=scores).encode(), overwrite=True)
 
 
 def check_watched(job: Job, page: str) -> None:

@@ -19,7 +19,7 @@ from tokkit.trainers.count_source import CountFiles
 from tokkit.trainers.counts import Progress, Reporter, count_words, words_of
 from tokkit.trainers.mixtures import Mixture
 from tokkit.trainers.models import MODELS, options_of
-from tokkit.trainers.options import Options, Step, integer
+from tokkit.trainers.options import Options, Step, Training, integer
 from tokkit.trainers.sources import identity
 from tokkit.trainers.special_texts import parts_of
 
@@ -122,7 +122,8 @@ def train(
     - "unigram", "sp-bpe", "sp-word", "sp-char", the models of SentencePiece: its flags by their names
       (`tokkit.trainers.sentencepiece` says what each means), among them character_coverage=0.9995,
       normalization_rule_name="nmt_nfkc", user_defined_symbols=(), control_symbols=() with special_tokens=() before
-      them, byte_fallback=False, hard_vocab_limit=True; of "unigram" also seed_sentencepiece_size=1000000,
+      them, byte_fallback=False, hard_vocab_limit=True, input_format="text" or "tsv"; of "unigram" also
+      seed_sentencepiece_size=1000000, seed_sentencepieces_file=None,
       shrinking_factor=0.75, num_sub_iterations=2, m_step="digamma" or "counts", token_cost=6.0, explain=None (told of
       each round, a `Round`). Pieces and scores are the same as sentencepiece's, except for "unigram".
 
@@ -155,22 +156,21 @@ def train(
         if getattr(training, "resumes", False):
             counts = WordCounts()
         elif isinstance(source, Mapping):
-            if getattr(training, "input_sentence_size", 0):
-                raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
+            _check_counted(training)
             parts = parts_of(getattr(training, "boundaries", []))
             counts = words_of(source, as_text=training.as_text, parts=parts)
             if model == "char":
                 counts = words_of(_characters(counts), as_text=True)
         elif isinstance(source, CountFiles):
-            if getattr(training, "input_sentence_size", 0):
-                raise OptionError("input_sentence_size applies to lines of text; the source is word counts")
+            _check_counted(training)
             counts = source.table(training)
         elif isinstance(source, Mixture):
             counts = source.table(
                 training, unit=unit, field=field, input_errors=input_errors, threads=workers, report=report
             )
         else:
-            corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
+            tables = not getattr(training, "weighted", False)  # else a .tsv too is text
+            corpus = Corpus(source, unit=unit, field=field, errors=input_errors, tables=tables)
             read = corpus if sampled is None else sampled(corpus)
             try:
                 if count is None:
@@ -183,6 +183,13 @@ def train(
                 raise CorpusError(f"the corpus is too large to train from at once: {error}") from None
         made = [Tokenizer(definition) for definition in training.definitions(counts, sizes, report, workers)]
     return made[0] if given is None else made
+
+
+def _check_counted(training: Training) -> None:
+    """Raise OptionError for an option that a source of word counts cannot have."""
+    for name, default in (("input_sentence_size", 0), ("input_format", "text")):
+        if getattr(training, name, default) != default:
+            raise OptionError(f"{name} applies to lines of text; the source is word counts")
 
 
 def _characters(counts: WordCounts) -> dict[str | bytes, int]:

@@ -93,7 +93,8 @@ class Mixture:
         report = report or Reporter(None)
         runs = {}
         for name, files in self.files.items():
-            corpus = Corpus(files, unit=unit or training.unit, field=field, errors=input_errors)
+            tables = not getattr(training, "weighted", False)
+            corpus = Corpus(files, unit=unit or training.unit, field=field, errors=input_errors, tables=tables)
             try:
                 runs[name] = Blocks(count_words(corpus, counter, threads=threads, report=report))
             except OverflowError as error:

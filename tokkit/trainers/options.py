@@ -89,6 +89,8 @@ class Options(TypedDict, total=False):
     allow_whitespace_only_pieces: bool
     pretokenizer: Callable[[str], Iterable[str]] | None
     allow_inconsistent_pretokenization: bool
+    pretokenization_delimiter: str
+    input_format: Literal["text", "tsv"]
     max_sentencepiece_length: int
     max_sentence_length: int | None
     input_sentence_size: int
@@ -111,6 +113,7 @@ class Options(TypedDict, total=False):
     pad_piece: str
     unk_surface: str
     seed_sentencepiece_size: int
+    seed_sentencepieces_file: str | None
     shrinking_factor: float
     num_sub_iterations: int
     m_step: Literal["digamma", "counts"]

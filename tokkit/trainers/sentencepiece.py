@@ -17,10 +17,11 @@ from tokkit.normalizers.charsmap_builder import compile_rules
 from tokkit.normalizers.sentencepiece_rules import charsmap
 from tokkit.sentencepiece_model import Kind, definition_of
 from tokkit.trainers.counts import WORD_MEMORY, Counter, Reporter
-from tokkit.trainers.options import checked_list, flag, integer, number, text
+from tokkit.trainers.options import checked_list, choice, flag, integer, number, text
 from tokkit.trainers.sentencepiece_pieces import meta_pieces, model_of
 from tokkit.trainers.sentencepiece_sample import SampledCorpus
-from tokkit.trainers.sentencepiece_text import SPACE_MARK, Cut, LeftOut, alphabet_of, by_sentences, normalized_words
+from tokkit.trainers.sentencepiece_sentences import LeftOut, Reading, by_sentences
+from tokkit.trainers.sentencepiece_text import SPACE_MARK, UNKNOWN_MARK, Cut, alphabet_of, normalized_words
 from tokkit.trainers.state_file import StateFile
 from tokkit.vocab import MAX_ID
 
@@ -30,7 +31,10 @@ _FLAGS = (
     *("hard_vocab_limit", "use_all_vocab", "shuffle_input_sentence", "train_extremely_large_corpus"),
     "allow_inconsistent_pretokenization",
 )
-_TEXTS = ("required_chars", "unk_piece", "bos_piece", "eos_piece", "pad_piece", "unk_surface")
+_TEXTS = (
+    *("required_chars", "unk_piece", "bos_piece", "eos_piece", "pad_piece", "unk_surface"),
+    "pretokenization_delimiter",
+)
 
 
 Learner = Callable[[int], tuple[Sequence[str], Sequence[float]]]
@@ -50,14 +54,15 @@ class Prepared:
 class SentencePieceTraining:
     """The options that all SentencePiece models share, with sentencepiece's names and defaults.
 
-    `character_coverage` is the share of the text's characters that the vocabulary must cover: the most frequent
-    characters that reach it, and `required_chars`, are pieces; others are unknown, or bytes with `byte_fallback`. Text
-    is normalized by `normalization_rule_name` ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity") or by
-    `normalization_rules`, a mapping of text to its replacement. No piece is longer than `max_sentencepiece_length`
-    characters, has letters of two scripts (`split_by_unicode_script`), digits and letters (`split_by_number`), several
-    digits (`split_digits`), or a space but at its beginning (`split_by_whitespace`; at its end with
-    `treat_whitespace_as_suffix`); spaces alone may be a piece with `allow_whitespace_only_pieces`. Only a space divides
-    text: where the normalization keeps tabs and line ends, as "identity" does, they are characters like any other.
+    `character_coverage` is the share of the text's characters that the vocabulary must cover: `required_chars`, and
+    then the most frequent characters until it is reached, are pieces; others are unknown, or bytes with
+    `byte_fallback`. Text is normalized by `normalization_rule_name` ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf",
+    "identity") or by `normalization_rules`, a mapping of text to its replacement. No piece is longer than
+    `max_sentencepiece_length` characters, has letters of two scripts (`split_by_unicode_script`), digits and letters
+    (`split_by_number`), several digits (`split_digits`), or a space but at its beginning (`split_by_whitespace`; at its
+    end with `treat_whitespace_as_suffix`); spaces alone may be a piece with `allow_whitespace_only_pieces`. Only a
+    space divides text: where the normalization keeps tabs and line ends, as "identity" does, they are characters like
+    any other.
 
     A sentence is a line of a file, without its end, or any other document (a text of an iterator, a record, a
     paragraph) without the line ends at its end. Sentences of more than `max_sentence_length` bytes are left out (None:
@@ -69,7 +74,10 @@ class SentencePieceTraining:
 
     `pretokenizer` (only "unigram" and "sp-bpe") splits a normalized sentence, with U+2581 for spaces, into parts that
     no piece crosses; the joined parts must be the sentence, unless `allow_inconsistent_pretokenization`. It is only
-    used in training.
+    used in training. With `pretokenization_delimiter` instead, each occurrence of that text in a normalized sentence is
+    such a boundary, and is left out.
+
+    With `input_format` "tsv", a sentence is "text<tab>count": it counts as often as the integer says.
 
     Ids: <unk>, <s>, </s> and <pad> have the ids of their options, -1 for none; then come `special_tokens` and
     `control_symbols`, which are never encoded from text, `user_defined_symbols`, which are never split, and 256 bytes;
@@ -96,6 +104,8 @@ class SentencePieceTraining:
     train_extremely_large_corpus: bool = False
     pretokenizer: Callable[[str], Iterable[str]] | None = None
     allow_inconsistent_pretokenization: bool = False
+    pretokenization_delimiter: str = ""
+    input_format: str = "text"
     special_tokens: Sequence[str] = ()
     control_symbols: Sequence[str] = ()
     user_defined_symbols: Sequence[str] = ()
@@ -144,11 +154,10 @@ class SentencePieceTraining:
         for name in ("unk_piece", "bos_piece", "eos_piece", "pad_piece"):
             if not getattr(self, name):
                 raise OptionError(f"{name} is empty; give it at least one character")
-        if self.pretokenizer is not None and (not callable(self.pretokenizer) or self.kind in ("word", "char")):
-            raise OptionError(
-                f"pretokenizer is {self.pretokenizer!r:.80}, of a model of the type {self.kind}; it must be a "
-                'function, and is for "unigram" and "bpe"'
-            )
+        choice("input_format", self.input_format, "text", "tsv")
+        self._check_pretokenization()
+        if wrong := {" ", UNKNOWN_MARK} & set(self.required_chars):
+            raise OptionError(f"required_chars has {min(wrong)!r}, which is never a piece; write U+2581 for a space")
         rules = self.normalization_rules
         try:
             compiled = charsmap(self.normalization_rule_name) if rules is None else compile_rules(rules)
@@ -157,6 +166,16 @@ class SentencePieceTraining:
         object.__setattr__(self, "charsmap", compiled)
         object.__setattr__(self, "rule_name", self.normalization_rule_name if rules is None else "user_defined")
         object.__setattr__(self, "meta", meta_pieces(self))
+
+    def _check_pretokenization(self) -> None:
+        by_function = self.pretokenizer is not None
+        if by_function and not callable(self.pretokenizer):
+            raise OptionError(f"pretokenizer is {self.pretokenizer!r:.80}; it must be a function")
+        if by_function and self.pretokenization_delimiter:
+            raise OptionError("pretokenizer and pretokenization_delimiter are both given; give one of them")
+        if (by_function or self.pretokenization_delimiter) and self.kind in ("word", "char"):
+            name = "pretokenizer" if by_function else "pretokenization_delimiter"
+            raise OptionError(f'{name} is given for a model of the type {self.kind}; it is for "unigram" and "bpe"')
 
     def _integer(self, name: str, minimum: int, maximum: int) -> None:
         value = integer(name, getattr(self, name), minimum=minimum)
@@ -168,7 +187,7 @@ class SentencePieceTraining:
         """Return the definition of an untrained model."""
         n = max(self.meta) + 1
         private = [chr(0xF0000 + k) for k in range(n - len(self.meta))]  # if an id leaves smaller ones unused
-        return definition_of(model_of(self, private, [0.0] * len(private), n))
+        return definition_of(model_of(self, private, [0.0] * len(private)))
 
     def check_sizes(self, sizes: Sequence[int], given: object) -> None:
         """Raise OptionError for impossible sizes; `given` is the user's argument."""
@@ -182,7 +201,7 @@ class SentencePieceTraining:
             raise OptionError(f"the id of {self.meta[last][0]!r} is {last}; it must be less than vocab_size, {given}")
 
     def symbols(self) -> list[str]:
-        """Return the pieces that normalization never changes and that no other piece overlaps."""
+        """Return the pieces that no other piece overlaps, which are found in normalized text, as in sentencepiece."""
         return [piece for piece, _ in self.meta.values()]
 
     @property
@@ -196,12 +215,31 @@ class SentencePieceTraining:
         """Whether whole sentences must be counted, not words."""
         keys = [*(self.normalization_rules or ()), *(symbol.replace(SPACE_MARK, " ") for symbol in self.symbols())]
         by_words = self.add_dummy_prefix and self.remove_extra_whitespaces and self.split_by_whitespace
-        by_words = by_words and not (self.kind == "word" and self.treat_whitespace_as_suffix)
-        return not by_words or any(" " in key for key in keys) or self.pretokenizer is not None
+        # A word that normalization deletes would get a space after it.
+        by_words = by_words and not self.treat_whitespace_as_suffix
+        return not by_words or any(" " in key for key in keys) or self._cut is not None
+
+    @property
+    def _cut(self) -> Cut | None:
+        """The additional boundaries in sentences."""
+        if self.pretokenizer is not None:
+            return Cut(self.pretokenizer, not self.allow_inconsistent_pretokenization)
+        delimiter = self.pretokenization_delimiter
+        return Cut(lambda sentence: sentence.split(delimiter), consistent=False) if delimiter else None
 
     def counter(self) -> Counter:
         """Return the counter of words, or of whole sentences if words would be normalized differently alone."""
-        return by_sentences(whole=self._counts_lines, longest=self.max_sentence_length, left_out=self.left_out)
+        return by_sentences(self._reading, whole=self._counts_lines)
+
+    @property
+    def _reading(self) -> Reading:
+        """How documents are read as sentences."""
+        return Reading(self.max_sentence_length, self.weighted, self.left_out)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether each sentence has a count."""
+        return self.input_format == "tsv"
 
     def counting(self) -> dict[str, object]:
         """Return the definition of the texts that are counted; they are normalized later, in training."""
@@ -216,8 +254,7 @@ class SentencePieceTraining:
             self.input_sentence_size,
             shuffle=self.shuffle_input_sentence,
             seed=self.random_seed,
-            longest=self.max_sentence_length,
-            left_out=self.left_out,
+            reading=self._reading,
         )
 
     def rules(self, alphabet: str | None = None) -> PieceRules:
@@ -255,13 +292,12 @@ class SentencePieceTraining:
 
     def _prepared(self, counts: WordCounts) -> Prepared:
         """Return the words of counted texts, and close these."""
-        if self.max_sentence_length is not None:
-            self.left_out.tell(self.max_sentence_length)
+        self.left_out.tell(self.max_sentence_length)
         if not len(counts):
             raise CorpusError("the corpus has no text to train on")
         normalizer = Normalizer(
             self.charsmap,
-            [symbol.encode() for symbol in self.symbols()],
+            [],
             add_prefix=self.add_dummy_prefix,
             remove_extra=self.remove_extra_whitespaces,
             escape=True,
@@ -272,8 +308,7 @@ class SentencePieceTraining:
         folder = self.folder(WORD_MEMORY * len(counts) + counts.n_bytes)
         counts.freeze()
         try:
-            cut = self.pretokenizer and Cut(self.pretokenizer, not self.allow_inconsistent_pretokenization)
-            words = normalized_words(counts, rules, normalizer, self.symbols(), cut, folder)
+            words = normalized_words(counts, rules, normalizer, self.symbols(), self._cut, folder)
         except Grown as error:
             raise limits.grown(error) from None
         counts.close()
@@ -302,7 +337,7 @@ class SentencePieceTraining:
                 f"vocab_size is {size}; this corpus yields at most {len(pieces) + n_meta}: use that size, or allow "
                 "fewer with hard_vocab_limit=False (--no-hard-vocab-limit)"
             )
-        return definition_of(model_of(self, pieces, scores, size))
+        return definition_of(model_of(self, pieces, scores))
 
     def learner(self, found: Prepared, sizes: Sequence[int], report: Reporter, threads: int) -> Learner:
         """Return a function that trains to a number of pieces, and returns the pieces and their scores."""

@@ -14,12 +14,12 @@ from tokkit._core.train import PieceRules, SentencePieceBPETrainer, WordCounts
 from tokkit.errors import CorpusError, OptionError
 from tokkit.sentencepiece_model import Kind
 from tokkit.trainers.counts import Reporter
-from tokkit.trainers.options import Round, choice, number
+from tokkit.trainers.options import Round, choice, number, text
 from tokkit.trainers.resumable import Resumable, run_merges
 from tokkit.trainers.sentencepiece import Learner, Prepared, SentencePieceTraining
 from tokkit.trainers.special_texts import WithForbidden
 from tokkit.trainers.state_file import StateFile
-from tokkit.trainers.unigram import Rounds, train_unigram
+from tokkit.trainers.unigram import Rounds, read_seeds, train_unigram
 from tokkit.vocab import MAX_ID
 
 SCORE_STEPS = 8
@@ -37,7 +37,8 @@ SEEDING_MEMORY = 100
 class UnigramTraining(WithForbidden, Resumable, SentencePieceTraining):
     """The options of a Unigram model: log-probabilities of pieces, estimated by expectation maximisation (EM).
 
-    Training begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters. Each round
+    Training begins with the `seed_sentencepiece_size` substrings whose occurrences cover most characters; or with the
+    pieces of `seed_sentencepieces_file`, lines of a piece, a tab and its count, that occur twice or more. Each round
     runs `num_sub_iterations` EM steps and then keeps the share `shrinking_factor` of the pieces: those whose removal
     would lose the most likelihood, plus `token_cost` nats for each additional token. `m_step` computes probabilities
     from expected counts with "digamma", as in sentencepiece, which lowers rare pieces, or from the plain "counts".
@@ -49,6 +50,7 @@ class UnigramTraining(WithForbidden, Resumable, SentencePieceTraining):
     """
 
     seed_sentencepiece_size: int = 1_000_000
+    seed_sentencepieces_file: str | None = None
     shrinking_factor: float = 0.75
     num_sub_iterations: int = 2
     m_step: str = "digamma"
@@ -64,6 +66,9 @@ class UnigramTraining(WithForbidden, Resumable, SentencePieceTraining):
         self.check_resumable()
         self.check_forbidden()
         self._integer("seed_sentencepiece_size", 1, MAX_ID)
+        if self.seed_sentencepieces_file is not None:
+            object.__setattr__(self, "seed_sentencepieces_file", os.fspath(self.seed_sentencepieces_file))
+            text("seed_sentencepieces_file", self.seed_sentencepieces_file)
         self._integer("num_sub_iterations", 1, 1000)
         number("shrinking_factor", self.shrinking_factor, 0, 0.99, above=True)
         number("token_cost", self.token_cost, 0, 1000)
@@ -116,6 +121,7 @@ class UnigramTraining(WithForbidden, Resumable, SentencePieceTraining):
             m_step=self.m_step,
             token_cost=self.token_cost,
             threads=threads,
+            seeds=read_seeds(self.seed_sentencepieces_file) if self.seed_sentencepieces_file else None,
             explain=self.explain,
         )
         state, folder = self.state_file(n_pieces=size), self.folder(needed)
@@ -228,10 +234,11 @@ class WordTraining(WithForbidden, SentencePieceTraining):
 def _by_frequency(
     counts: Sequence[tuple[str, int]], total: int, size: int | None
 ) -> tuple[Sequence[str], Sequence[float]]:
-    """Return the first pieces with the logarithms of their relative frequencies."""
+    """Return the first pieces with the logarithms of their relative frequencies, in single precision."""
     kept = counts[:size]
-    # A required piece that never occurs gets a lower score than one that occurs once.
-    return [piece for piece, _ in kept], [math.log(max(count, 0.5) / max(total, 1)) for _, count in kept]
+    log_total = np.float32(math.log(max(total, 1)))
+    logs = [np.float32(math.log(count) if count else -math.inf) for _, count in kept]
+    return [piece for piece, _ in kept], [float(log - log_total) for log in logs]
 
 
 def _units(rules: PieceRules, found: Prepared, *, last: bool) -> WordCounts:

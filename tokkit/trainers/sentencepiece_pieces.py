@@ -70,9 +70,7 @@ def _user_defined(options: SentencePieceTraining) -> list[str]:
     return list(dict.fromkeys(both))
 
 
-def model_of(
-    options: SentencePieceTraining, pieces: Sequence[str], scores: Sequence[float], size: int
-) -> SentencePieceModel:
+def model_of(options: SentencePieceTraining, pieces: Sequence[str], scores: Sequence[float]) -> SentencePieceModel:
     """Return the model with the trained pieces on the free ids."""
     meta = options.meta
     trained = iter(zip(pieces, scores, strict=True))
@@ -103,7 +101,7 @@ def model_of(
         bos_piece=options.bos_piece,
         eos_piece=options.eos_piece,
         pad_piece=options.pad_piece,
-        trainer_spec=_spec(options, options.kind, size),
+        trainer_spec=_spec(options, options.kind, n),
     )
 
 
@@ -113,14 +111,17 @@ _SAID = (
     *("treat_whitespace_as_suffix", "allow_whitespace_only_pieces", "required_chars", "byte_fallback"),
     *("hard_vocab_limit", "use_all_vocab", "unk_id", "bos_id", "eos_id", "pad_id", "unk_surface"),
     *("unk_piece", "bos_piece", "eos_piece", "pad_piece", "input_sentence_size", "shuffle_input_sentence"),
+    *("pretokenization_delimiter", "seed_sentencepieces_file"),
 )
 """Options that are stored in the file under the same names."""
 
 
 def _spec(options: SentencePieceTraining, kind: Kind, size: int) -> bytes:
-    fields = {name: getattr(options, name) for name in _SAID if hasattr(options, name)}
+    fields = {name: value for name in _SAID if (value := getattr(options, name, None)) is not None}
     fields["model_type"] = 1 + ("unigram", "bpe", "word", "char").index(kind)
     fields["vocab_size"] = size
+    if options.input_format != "text":
+        fields["input_format"] = options.input_format
     if options.max_sentence_length is not None:
         fields["max_sentence_length"] = options.max_sentence_length
     fields["control_symbols"] = [*options.special_tokens, *options.control_symbols]

@@ -15,7 +15,7 @@ import numpy as np
 
 from tokkit.corpus.readers import Block, Corpus
 from tokkit.corpus.stream_blocks import Cut
-from tokkit.trainers.sentencepiece_text import LeftOut, sentences
+from tokkit.trainers.sentencepiece_sentences import Reading
 
 BLOCK_BYTES = 1 << 22
 """Size of the blocks of the sample, which threads process in parallel."""
@@ -58,12 +58,10 @@ class Reservoir:
 
 
 class SampledCorpus:
-    """A sample of `n` sentences of a corpus, drawn during iteration; `left_out` counts those that are too long."""
+    """A sample of `n` sentences of a corpus, drawn during iteration."""
 
-    def __init__(
-        self, corpus: Corpus, n: int, *, shuffle: bool, seed: int, longest: int | None, left_out: LeftOut
-    ) -> None:
-        self._corpus, self._longest, self._left_out = corpus, longest, left_out
+    def __init__(self, corpus: Corpus, n: int, *, shuffle: bool, seed: int, reading: Reading) -> None:
+        self._corpus, self._reading = corpus, reading
         self._reservoir = Reservoir(n, shuffle=shuffle, seed=seed)
         self.errors, self.total = corpus.errors, corpus.total
 
@@ -75,7 +73,7 @@ class SampledCorpus:
     def blocks(self, cut: Cut | None = None) -> Iterator[Block]:
         """Yield the sentences of the sample in blocks."""
         for block in self._corpus.blocks(cut):
-            data, packed = sentences(block.validated(self.errors), self._longest, self._left_out)
+            data, packed = self._reading.sentences(block.validated(self.errors))
             if packed is None:
                 ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
                 ends = ends if not data or data.endswith(b"\n") else np.append(ends, len(data))

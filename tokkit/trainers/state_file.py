@@ -23,7 +23,7 @@ from tokkit.escaping import show
 from tokkit.formats import temporary_files
 
 MAGIC = b"tokkit training\0"
-VERSION = 2
+VERSION = 3
 _HEAD = struct.Struct("<16sIII")  # MAGIC, VERSION, bytes of the two JSON texts that follow
 _CRC = struct.Struct("<I")  # of everything before it, at the end of the file
 _LENGTH = struct.Struct("<Q")

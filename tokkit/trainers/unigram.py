@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
-from tokkit.trainers.counts import Reporter
+from tokkit.errors import CorpusError
+from tokkit.trainers.counts import MAX_TOTAL, Reporter
 from tokkit.trainers.options import Round
 from tokkit.trainers.state_file import StateFile
 
@@ -25,6 +26,8 @@ sentencepiece's 0.5, and 2 lost likelihood: benchmarks.bench_train_sentencepiece
 """
 FLOOR = {"digamma": 0.5, "counts": 1e-12}
 """Count of pieces that are kept independent of their expected count: all characters."""
+MAX_SUBSTRINGS = (1 << 31) - 1
+"""Number of substrings among which given first pieces are found: all."""
 LAST_STEPS = 2
 STEP_BELOW = 1e-4
 EXAMPLES = 8
@@ -42,6 +45,7 @@ class Rounds:
         6.0  # compared with 0, at 8,000 pieces: tokens -0.7 % (English), -1.1 % (German), -2.3 % (Japanese)
     )
     threads: int = 1
+    seeds: Mapping[str, int] | None = None  # piece → count; None: all substrings of the units
     explain: Callable[[Round], object] | None = None
 
 
@@ -88,10 +92,9 @@ def train_unigram(
         trainer, kept = state.load(lambda kept: _empty(Done.of(kept), folder))
         done = Done.of(kept)
     else:
-        trainer = UnigramTrainer(units, rules, rounds.n_seeds, folder)
+        trainer, weights = first_pieces(units, rules, rounds, absent, folder)
         done = Done(len(trainer), list(absent))
-        seeds = trainer.occurrences() * trainer.widths().astype(np.float64)
-        trainer.set(seeds / seeds.sum())
+        trainer.set(weights / weights.sum())
     run = Run(trainer, rounds, done.told)
     n_first, saved = done.n_first, done.number if state is not None and state.resumes else -1
     n_pieces = max(n_pieces - len(done.absent), run.n_characters)
@@ -118,6 +121,53 @@ def train_unigram(
     # Each one slightly lower than the one before.
     below = scores.min() - STEP_BELOW * np.arange(1, len(done.absent) + 1)
     return [*pieces, *done.absent], np.concatenate([scores, below])
+
+
+def first_pieces(
+    units: WordCounts | None, rules: PieceRules | None, rounds: Rounds, absent: Sequence[str], folder: bytes | None
+) -> tuple[UnigramTrainer, NDArray[np.float64]]:
+    """Return a trainer with all characters and the first pieces, and the weight of each."""
+    if rounds.seeds is None or units is None or rules is None:
+        trainer = UnigramTrainer(units, rules, rounds.n_seeds, folder)
+        return trainer, np.asarray(trainer.occurrences() * trainer.widths().astype(np.float64), dtype=np.float64)
+    never = set(absent)
+    valid = [piece for piece in rounds.seeds if len(piece) > 1 and rules.is_valid(piece) and never.isdisjoint(piece)]
+    seeds = sorted(valid, key=lambda piece: (-rounds.seeds[piece], piece))[: rounds.n_seeds]  # type: ignore[index]
+    for piece in seeds:
+        units.add_word(piece.encode(), 0)  # so that it is one of the substrings, even if it always goes on
+    trainer = UnigramTrainer(units, rules, MAX_SUBSTRINGS, folder)
+    kept, counts = set(seeds), trainer.occurrences().astype(np.float64)
+    pieces = trainer.pieces()
+    mask = np.array([len(piece) == 1 or piece in kept for piece in pieces], dtype=np.uint8)
+    trainer.keep(mask)
+    weights = [
+        float(rounds.seeds[piece]) if piece in kept else count
+        for piece, count, is_kept in zip(pieces, counts.tolist(), mask.tolist(), strict=True)
+        if is_kept
+    ]
+    return trainer, np.array(weights)
+
+
+def read_seeds(path: str) -> dict[str, int]:
+    """Return the pieces and counts of a file, whose lines are a piece, a tab and a count of at least 1.
+
+    CorpusError names the line that is wrong, or a file that cannot be read.
+    """
+    found: dict[str, int] = {}
+    try:
+        with open(path, encoding="utf-8", newline="\n") as file:
+            for number, line in enumerate(file, 1):
+                piece, tab, count = line.rstrip("\r\n").partition("\t")
+                if not piece or not tab or not count.isdecimal() or not 0 < int(count) <= MAX_TOTAL:
+                    raise CorpusError(
+                        f"{path}, line {number}: {line[:80]!r} is invalid; write a piece, a tab and a count"
+                    )
+                found[piece] = int(count)
+    except (OSError, UnicodeDecodeError) as error:
+        raise CorpusError(f"seed_sentencepieces_file {path!r} cannot be read: {error}") from None
+    if not found:
+        raise CorpusError(f"{path} has no pieces; write lines of a piece, a tab and a count")
+    return found
 
 
 def _empty(_: Done, folder: bytes | None) -> UnigramTrainer:

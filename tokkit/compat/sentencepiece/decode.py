@@ -70,8 +70,8 @@ class Decoder:
 
     def _proto(self, ids: list[int], names: list[str]) -> SentencePieceText:
         surfaces = surfaces_of(self._model, ids, names)
-        text = "".join(surface or "" for surface in surfaces)
-        places = gaps([len((surface or "").encode()) for surface in surfaces])
+        text = "".join(surfaces)
+        places = gaps([len(surface.encode()) for surface in surfaces])
         pieces = [
             Piece(name, id_, surface, a, b)
             for name, id_, surface, (a, b) in zip(names, ids, surfaces, places, strict=True)

@@ -21,15 +21,17 @@ _WITHOUT_EFFECT = {
     *("input", "model_prefix", "self_test_sample_size", "minloglevel", "vocabulary_output_piece_score"),
     *("accept_language", "self_test_samples"),
 }
-"""Flags that change neither pieces nor scores."""
-_ONLY = {
-    "input_format": ("", "text"),
-    "seed_sentencepieces_file": ("",),
-    "enable_differential_privacy": (False,),
-    "pretokenization_delimiter": ("",),
-    "auto_character_coverage": (False,),
+"""Flags that change neither pieces nor scores; sentencepiece 0.2.3 makes no self-test samples either."""
+_NOT_SAID = {"self_test_sample_size", "accept_language", "train_extremely_large_corpus"}
+"""Flags that sentencepiece does not write to the file."""
+_PRIVACY = "text counts exactly here: add the noise before training, or train with sentencepiece"
+REFUSED: dict[str, tuple[object, str]] = {
+    "enable_differential_privacy": (False, _PRIVACY),
+    "differential_privacy_noise_level": (0.0, _PRIVACY),
+    "differential_privacy_clipping_threshold": (0, _PRIVACY),
+    "auto_character_coverage": (False, "give character_coverage"),
 }
-"""Flags that must have one of these values."""
+"""Flags that must have their default → the default, and what to do instead."""
 
 _SEED_MASK = (1 << 32) - 1
 """Seeds have 32 bits; -1 is the highest."""
@@ -44,9 +46,15 @@ def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceMod
     kind = choice("model_type", flags.pop("model_type", "unigram"), *MODEL_TYPES)
     size = flags.pop("vocab_size", DEFAULT_SIZE)
     threads = flags.pop("num_threads", None)
-    for name, values in _ONLY.items():
-        if flags.pop(name, values[0]) not in values:
-            raise OptionError(f"{name} is not supported here; leave it out")
+    for name in REFUSED.keys() & flags.keys():
+        check_refused(name, str(flags.pop(name)))
+    if flags.get("use_all_vocab") and kind in ("unigram", "bpe"):
+        raise OptionError(f"use_all_vocab is for the model types word and char, not {kind}")
+    for name in ("input_format", "seed_sentencepieces_file"):
+        if flags.get(name) == "":
+            del flags[name]
+    if "seed_sentencepieces_file" in flags and kind != "unigram":
+        raise OptionError(f"seed_sentencepieces_file is for the model type unigram, not {kind}")
     if "random_seed" in flags:
         flags["random_seed"] &= _SEED_MASK
     back = flags.pop("denormalization_rule_tsv", "")
@@ -58,16 +66,25 @@ def train_by_flags(inputs: object, flags: Mapping[str, Any]) -> SentencePieceMod
     theirs = {field.name for field in fields(type(options_of("unigram", {}))) if field.init}  # type: ignore[arg-type]
     # Flags of the Unigram model do not affect other models, but are in their files, as in sentencepiece.
     options = {name: value for name, value in options.items() if name in own or name not in theirs}
-    unused = {name: flags[name] for name in flags if name in theirs - own and name in TRAINER_FIELDS}
     made = train(inputs, model=model, vocab_size=size, threads=threads, **options).definition.model
     if not isinstance(made, SentencePieceModel):
         raise OptionError(f"training {kind} gave a {type(made).__name__}, not a model")
-    if unused:
-        made = replace(made, trainer_spec=updated(made.trainer_spec, TRAINER_FIELDS, unused, "trainer_spec"))
+    said = {name: value for name, value in flags.items() if name in TRAINER_FIELDS.keys() - _NOT_SAID}
+    if threads is not None:
+        said["num_threads"] = threads
+    if said:
+        made = replace(made, trainer_spec=updated(made.trainer_spec, TRAINER_FIELDS, said, "trainer_spec"))
     if back:
         charsmap = compile_tsv(Path(back).read_text(encoding="utf-8"))
         made = replace(made, denormalizer=_denormalizer(charsmap))
     return made
+
+
+def check_refused(name: str, value: str) -> None:
+    """Raise OptionError for the value of a flag of `REFUSED` that is not the default."""
+    default, instead = REFUSED[name]
+    if value.lower() not in (str(default).lower(), "0", "0.0", ""):
+        raise OptionError(f"{name} is not supported here; {instead}")
 
 
 def _denormalizer(charsmap: bytes) -> SentencePieceNormalizer:

@@ -129,9 +129,10 @@ class LoadedModel:
         for name, id_, (start, end), (a, b) in zip(
             self._names(made), made.ids, made.surfaces(), made.spans.tolist(), strict=True
         ):
-            # The last byte of a character has its surface; the others have an empty one.
+            # The last byte of a character has its surface; the others have none.
             bare = a == b and self.model.types[id_] == BYTE
-            pieces.append(Piece(name, id_, None if bare else text[start:end].decode(errors="replace"), start, end))
+            surface = "" if bare else text[start:end].decode(errors="replace")
+            pieces.append(Piece(name, id_, surface, start, end, has_surface=not bare))
         return SentencePieceText(text.decode(errors="replace"), pieces, made.score)
 
 

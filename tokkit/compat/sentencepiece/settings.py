@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
+from collections.abc import Iterator
 from operator import index
 
 from tokkit.threads import thread_count
@@ -14,6 +16,19 @@ _LEVELS = (logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 def set_min_log_level(v: int) -> None:
     """Set the level of the logger "tokkit": 0 information, 1 warnings, 2 errors, 3 fatal errors."""
     logging.getLogger("tokkit").setLevel(_LEVELS[min(max(index(v), 0), len(_LEVELS) - 1)])
+
+
+@contextlib.contextmanager
+def min_log_level(v: int | None) -> Iterator[None]:
+    """Set that level for a block; None leaves it."""
+    named = logging.getLogger("tokkit")
+    before = named.level
+    try:
+        if v is not None:
+            set_min_log_level(v)
+        yield
+    finally:
+        named.setLevel(before)
 
 
 _nbest_ms = 30_000

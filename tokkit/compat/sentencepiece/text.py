@@ -14,16 +14,17 @@ from tokkit.formats import protobuf
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece, and its `surface` text[begin:end] in bytes; fields are None if not set."""
+    """One piece, and its `surface` text[begin:end] in bytes; an empty one may be not set, which only bytes show."""
 
     piece: str
     id: int
-    surface: str | None
+    surface: str
     begin: int
     end: int
+    has_surface: bool = field(default=True, repr=False)
 
     def _serialized(self) -> bytes:
-        surface = b"" if self.surface is None else protobuf.written(3, self.surface)
+        surface = protobuf.written(3, self.surface) if self.has_surface else b""
         head = protobuf.written(1, self.piece) + protobuf.written(2, self.id)
         return head + surface + protobuf.written(4, self.begin) + protobuf.written(5, self.end)
 

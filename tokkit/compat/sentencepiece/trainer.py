@@ -10,6 +10,7 @@ from typing import Any
 
 from tokkit.compat.sentencepiece.flags import MODEL_TYPES, train_by_flags
 from tokkit.compat.sentencepiece.normalizer import SentencePieceNormalizer
+from tokkit.compat.sentencepiece.settings import min_log_level
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.corpus.paths import matches
 from tokkit.errors import OptionError, TokkitError
@@ -20,7 +21,7 @@ from tokkit.sentencepiece_model import SentencePieceModel
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _RULES = ("normalization_rule_name", "normalization_rule_tsv")
 _TEXTS = (*_RULES, "denormalization_rule_tsv", "model_type")
-_NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel", "vocabulary_output_piece_score")
+_NOT_FLAGS = ("input", "model_prefix", "sentence_reader", "minloglevel")
 """Flags for input, output and logging."""
 SUFFIXES = (".model", ".vocab")
 """Suffixes of the files that are written."""
@@ -50,7 +51,8 @@ class SentencePieceTrainer:
         try:
             if model_writer is None and prefix:
                 refuse_inputs([f"{prefix}{suffix}" for suffix in SUFFIXES], _files_read(options))
-            model = _trained(options, sentence_iterator or flags.get("sentence_reader"), normalizer)
+            with min_log_level(options.get("minloglevel")):
+                model = _trained(options, sentence_iterator or flags.get("sentence_reader"), normalizer)
         except TokkitError as error:
             raise RuntimeError(f"INTERNAL: {error}") from None
         data = model_file.write_model(model)
@@ -113,7 +115,9 @@ def _trained(
     files = options.get("input", [])
     if texts is None and not files:
         raise RuntimeError("INVALID_ARGUMENT: input or sentence_iterator must be given")
-    given = {name: value for name, value in options.items() if name not in _NOT_FLAGS and value != ""}
+    given = {name: value for name, value in options.items() if name not in _NOT_FLAGS}
+    if not given.get("normalization_rule_name", "x"):
+        del given["normalization_rule_name"]
     if not given.pop("escape_whitespaces", True):
         raise OptionError("escape_whitespaces=False is not supported here; leave it out")
     if normalizer is not None:

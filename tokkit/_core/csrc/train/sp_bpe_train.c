@@ -152,6 +152,12 @@ static int is_forbidden(const tk_sp_bpe_trainer *t, const bpe_pair *p) {
     return !tk_piece_is_valid(t->kinds, characters, n_characters);
 }
 
+static bpe_pair pair_of(const tk_sp_bpe_trainer *t, tk_token left, tk_token right) {
+    bpe_pair made = {left, right, 0, NO_PLACE, NO_PLACE, t->widths[left] + t->widths[right], 0};
+    made.forbidden = (uint32_t)is_forbidden(t, &made);
+    return made;
+}
+
 /* A pair begins to occur at a place. */
 static int gain(tk_sp_bpe_trainer *t, tk_token left, tk_token right, int64_t count, uint32_t position) {
     size_t slot;
@@ -159,9 +165,7 @@ static int gain(tk_sp_bpe_trainer *t, tk_token left, tk_token right, int64_t cou
     if (tk_pair_table_slot(&t->numbers, (uint64_t)left << 32 | right, &slot, &known)) return TK_NO_MEMORY;
     if (!known) {
         if (tk_reserve(&t->pairs, &t->pairs_capacity, t->n_pairs + 1, sizeof *t->pairs)) return TK_NO_MEMORY;
-        bpe_pair *made = &t->pairs[t->n_pairs];
-        *made = (bpe_pair){left, right, 0, NO_PLACE, NO_PLACE, t->widths[left] + t->widths[right], 0};
-        made->forbidden = (uint32_t)is_forbidden(t, made);
+        t->pairs[t->n_pairs] = pair_of(t, left, right);
         t->numbers.slots[slot].count = (int64_t)t->n_pairs++;
     }
     bpe_pair *p = &t->pairs[t->numbers.slots[slot].count];
@@ -211,10 +215,10 @@ static int stands(const tk_sp_bpe_trainer *t, const bpe_pair *p, uint32_t positi
     return cells[position] == p->left && cells[position + t->widths[p->left]] == p->right;
 }
 
-/* Queue the pairs that came to be since the last call. */
+/* Queue the pairs that came to be since the last call, those too that are gone again: see sp_bpe_train.h. */
 static int queue_new(tk_sp_bpe_trainer *t) {
     for (; t->n_queued < t->n_pairs; t->n_queued++) {
-        if (t->pairs[t->n_queued].count < 1) continue;
+        if (t->pairs[t->n_queued].forbidden) continue;
         int status = push(t, (uint32_t)t->n_queued);
         if (status) return status;
     }
@@ -280,6 +284,7 @@ static int merge_pair(tk_sp_bpe_trainer *t, uint32_t number, size_t *visited) {
         return TK_NO_MEMORY;
     t->merges[t->n_merges] = (sp_merge){p.left, p.right};
     t->counts[t->n_merges++] = p.count;
+    if (!p.count) return TK_OK; /* it stands nowhere any more */
     status = collect(t, &p, &n);
     for (size_t i = 0; i < n && !status; i++) {
         uint32_t at = t->positions[i];
@@ -299,7 +304,7 @@ int tk_sp_bpe_trainer_run(tk_sp_bpe_trainer *t, size_t budget, int *done) {
         t->n_heap--;
         if (t->n_heap) sift_down(t, t->heap[t->n_heap]);
         int64_t count = t->pairs[top.pair].count; /* it can only have become less */
-        int status = count == top.count ? merge_pair(t, top.pair, &visited) : count > 0 ? push(t, top.pair) : TK_OK;
+        int status = count == top.count ? merge_pair(t, top.pair, &visited) : push(t, top.pair);
         if (status < 0) return status;
     }
     return TK_OK;
@@ -321,23 +326,44 @@ const uint8_t *tk_sp_bpe_trainer_tokens(const tk_sp_bpe_trainer *t, const uint64
 void tk_sp_bpe_state_sizes(const tk_sp_bpe_trainer *t, uint64_t *sizes) {
     tk_word_cells_sizes(&t->words, sizes);
     sizes[TK_CELL_SIZES] = t->n_merges;
+    sizes[TK_CELL_SIZES + 1] = t->n_pairs;
 }
 
 void tk_sp_bpe_state_arrays(const tk_sp_bpe_trainer *t, tk_state_array *arrays) {
     tk_word_cells_arrays(&t->words, arrays);
     arrays[TK_CELL_ARRAYS] = (tk_state_array){t->merges, t->n_merges * sizeof *t->merges};
     arrays[TK_CELL_ARRAYS + 1] = (tk_state_array){t->counts, t->n_merges * sizeof *t->counts};
+    arrays[TK_CELL_ARRAYS + 2] = (tk_state_array){t->pairs, t->n_pairs * sizeof *t->pairs};
 }
 
 int tk_sp_bpe_state_begin(tk_sp_bpe_trainer *t, const uint64_t *sizes) {
-    if (t->kinds->rules.max_length > MOST_CHARACTERS || sizes[TK_CELL_SIZES] > UINT32_MAX) return TK_BAD_INPUT;
+    if (t->kinds->rules.max_length > MOST_CHARACTERS || sizes[TK_CELL_SIZES] > UINT32_MAX ||
+        sizes[TK_CELL_SIZES + 1] > UINT32_MAX)
+        return TK_BAD_INPUT;
     int status = tk_word_cells_begin(&t->words, sizes, MOST_CELLS);
     if (status) return status;
-    size_t n = (size_t)sizes[TK_CELL_SIZES];
+    size_t n = (size_t)sizes[TK_CELL_SIZES], n_pairs = (size_t)sizes[TK_CELL_SIZES + 1];
     if (tk_reserve(&t->merges, &t->merges_capacity, n, sizeof *t->merges) ||
-        tk_reserve(&t->counts, &t->counts_capacity, n, sizeof *t->counts))
+        tk_reserve(&t->counts, &t->counts_capacity, n, sizeof *t->counts) ||
+        tk_reserve(&t->pairs, &t->pairs_capacity, n_pairs, sizeof *t->pairs))
         return TK_NO_MEMORY;
     t->n_merges = n;
+    t->n_pairs = n_pairs;
+    return TK_OK;
+}
+
+/* Make the pairs of a state again, with no places. */
+static int restore_pairs(tk_sp_bpe_trainer *t) {
+    for (size_t i = 0; i < t->n_pairs; i++) {
+        tk_token left = t->pairs[i].left, right = t->pairs[i].right;
+        size_t slot;
+        int known;
+        if (left >= t->tokens.n_ids || right >= t->tokens.n_ids) return TK_BAD_INPUT;
+        if (tk_pair_table_slot(&t->numbers, (uint64_t)left << 32 | right, &slot, &known)) return TK_NO_MEMORY;
+        if (known) return TK_BAD_INPUT;
+        t->numbers.slots[slot].count = (int64_t)i;
+        t->pairs[i] = pair_of(t, left, right);
+    }
     return TK_OK;
 }
 
@@ -351,5 +377,6 @@ int tk_sp_bpe_state_end(tk_sp_bpe_trainer *t) {
         if (status) return status < 0 ? status : TK_BAD_INPUT;
     }
     if (tk_word_cells_check(&t->words, t->widths, t->tokens.n_ids, NULL)) return TK_BAD_INPUT;
-    return count_pairs(t);
+    int status = restore_pairs(t);
+    return status ? status : count_pairs(t);
 }

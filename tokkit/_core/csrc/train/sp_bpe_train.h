@@ -2,7 +2,8 @@
 
    The pair that occurs most merges next, of pairs as frequent the one with fewer characters, then the lesser text. A
    pair that spells a piece which is there already never merges, nor one that the rules forbid. Every place where a pair
-   stands counts, two of "aaa" too, though they overlap. */
+   stands counts, two of "aaa" too, though they overlap. A pair that other merges have used up has the count 0, and is
+   a piece after all pairs that occur. */
 #ifndef TK_SP_BPE_TRAIN_H
 #define TK_SP_BPE_TRAIN_H
 #include "train/piece_rules.h"
@@ -31,10 +32,10 @@ size_t tk_sp_bpe_trainer_merges(const tk_sp_bpe_trainer *t, const int64_t **coun
 /* Token i is bytes[ends[i - 1] .. ends[i]], from 0 for i = 0: the characters, then what merged. */
 const uint8_t *tk_sp_bpe_trainer_tokens(const tk_sp_bpe_trainer *t, const uint64_t **ends, size_t *n);
 
-/* ---- the state, from which a training goes on with equal results: units as they are cut now, and merges. Pairs are
-   counted anew, because which merges next depends on nothing else. ---- */
+/* ---- the state, from which a training goes on with equal results: units as they are cut now, merges, and the pairs
+   that ever occurred, which are counted anew. ---- */
 
-enum { TK_SP_BPE_SIZES = TK_CELL_SIZES + 1, TK_SP_BPE_ARRAYS = TK_CELL_ARRAYS + 2 };
+enum { TK_SP_BPE_SIZES = TK_CELL_SIZES + 2, TK_SP_BPE_ARRAYS = TK_CELL_ARRAYS + 3 };
 void tk_sp_bpe_state_sizes(const tk_sp_bpe_trainer *t, uint64_t *sizes);
 void tk_sp_bpe_state_arrays(const tk_sp_bpe_trainer *t, tk_state_array *arrays);
 
