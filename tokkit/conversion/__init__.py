@@ -8,6 +8,7 @@ from tokkit.conversion.converting import Conversion, convert
 from tokkit.conversion.editing import Edited, add_tokens, count_ids, prune, resize
 from tokkit.conversion.embeddings import remap_embeddings
 from tokkit.conversion.growing import Merged, extend, merge
+from tokkit.conversion.pieces import add_pieces
 from tokkit.conversion.verification import Mismatch, Verified, verify
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Merged",
     "Mismatch",
     "Verified",
+    "add_pieces",
     "add_tokens",
     "convert",
     "count_ids",

@@ -223,7 +223,7 @@ def whole_model(definition: Definition) -> SentencePieceModel:
         if not token.special or (own and token.id not in {*model.ids_of(CONTROL), model.unk_id}):
             raise FormatError(
                 f"the added token {token.content!r} cannot be in a {SUFFIX}, which only has control pieces for "
-                "special tokens"
+                "special tokens; conversion.add_pieces adds a piece instead"
             )
         if not token.plain:
             raise FormatError(f"a {SUFFIX} cannot hold the options of the special token {token.content!r}")
