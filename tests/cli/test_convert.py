@@ -53,7 +53,7 @@ def test_what_cannot_be_said_is_refused_before_anything_is_written(run, tokenize
 
 def test_a_lossy_conversion_reports_what_differs(run) -> None:
     tok = tokkit.train(
-        iter(["low lower<new> lowest"]), model="unigram", hard_vocab_limit=False, user_defined_symbols=["<new>"]
+        iter(["low lower<new> lowest"]), model="sp-bpe", hard_vocab_limit=False, user_defined_symbols=["<new>"]
     )
     tok.save("u.model")
     assert run("convert", "u.model", "u.json").exit_code == 1

@@ -56,13 +56,19 @@ class Known(NamedTuple):
 @functools.lru_cache(maxsize=16)
 def known(charsmap: bytes) -> Known:
     """Return a map as normalizers; this takes a second for a map with all compositions of Unicode."""
-    pairs = decompile(charsmap)
+    rules = rules_in(charsmap)
     return Known(
-        _steps(dict(pairs)),
-        any(not value for _, value in pairs),
-        tuple(key for key, value in pairs if "  " in value),
-        tuple(key for key, _ in pairs[:: max(1, len(pairs) // _SAMPLES)]),
+        _steps(rules),
+        not all(rules.values()),
+        tuple(key for key, value in rules.items() if "  " in value),
+        tuple(rules)[:: max(1, len(rules) // _SAMPLES)],
     )
+
+
+@functools.lru_cache(maxsize=4)
+def rules_in(charsmap: bytes) -> Mapping[str, str]:
+    """Return the rules of a map, text → replacement."""
+    return dict(decompile(charsmap))
 
 
 def steps_of(charsmap: bytes) -> tuple[Any, ...] | None:
@@ -70,7 +76,13 @@ def steps_of(charsmap: bytes) -> tuple[Any, ...] | None:
     return known(charsmap).steps
 
 
-def _steps(rules: Mapping[str, str]) -> tuple[Any, ...] | None:
+@functools.lru_cache(maxsize=16)
+def steps_around(charsmap: bytes, symbols: tuple[str, ...]) -> tuple[Any, ...] | None:
+    """Return the steps of a map whose rules do not join the end of a symbol and what follows; None if not known."""
+    return _steps(rules_in(charsmap), symbols)
+
+
+def _steps(rules: Mapping[str, str], symbols: tuple[str, ...] = ()) -> tuple[Any, ...] | None:
     if not rules:
         return ()
     characters = set("".join(rules)) | set("".join(rules.values()))
@@ -81,11 +93,13 @@ def _steps(rules: Mapping[str, str]) -> tuple[Any, ...] | None:
     if not several:
         return (*_escaped(), _mark(f"(?<={class_of(single)})", APART), _map(single), *_unescaped())
     if len(several) < _FEW:
-        return _replaced_in_turn(single, several)
+        return None if symbols else _replaced_in_turn(single, several)
     new = {key: value for key, value in several.items() if max(value, default="") >= _NEW_COMPOSITIONS}
     composed = {key: value for key, value in several.items() if key not in new}
     plain = _unfolded(single, composed)
-    return None if plain is None else _composed(single, plain, composed, new)
+    if plain is None or {key[0] for key in new} & {symbol[-1] for symbol in symbols}:
+        return None
+    return _composed(single, plain, composed, new, symbols)
 
 
 def _escaped() -> list[Any]:
@@ -116,6 +130,11 @@ def class_of(characters: Iterable[str]) -> str:
         parts.append(_escape(first) + (f"-{_escape(last)}" if last > first else ""))
         first = last = point
     return f"[{''.join(parts)}]"
+
+
+def literal(text: str) -> str:
+    """Return a pattern that matches only this text."""
+    return "".join("\\" * (c in "\\[](){}|.?*+^$") + c for c in text)
 
 
 def _escape(point: int) -> str:
@@ -170,7 +189,11 @@ def _made_by(keys: Iterable[str], single: Mapping[str, str]) -> str:
 
 
 def _composed(
-    single: Mapping[str, str], plain: Mapping[str, str], composed: Mapping[str, str], new: Mapping[str, str]
+    single: Mapping[str, str],
+    plain: Mapping[str, str],
+    composed: Mapping[str, str],
+    new: Mapping[str, str],
+    symbols: tuple[str, ...],
 ) -> tuple[Any, ...] | None:
     """Return steps for rules of several characters that compose, as NFC does, the results of one-character rules."""
     if any(len(key) > 2 and key[:-1] not in composed and key[:-1] not in new for key in composed):
@@ -183,12 +206,13 @@ def _composed(
     folds = plain is not single
     # A composed character may have a case folding rule, so it is also separated from what follows.
     keys = {*single, *plain, *(joins if folds else ())}
+    after_none = "".join(f"(?<!{literal(symbol)})" for symbol in symbols)
     # Nothing is inserted at the start of a text, where tokenizers would get alignments wrong.
     apart = f"(?:(?<={class_of(keys)})|(?={class_of(before)}))(?<=[^{JOINED[1]}])(?!{MARKER})"
     return (
         *_escaped(),
         *_new_compositions(new),
-        _mark(_joints(composed), JOINED),
+        _mark(after_none + _joints(composed), JOINED),
         _mark(apart, APART),
         _map(plain),
         Replace({"String": JOINED}, ""),

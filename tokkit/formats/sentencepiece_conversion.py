@@ -14,7 +14,7 @@ import numpy as np
 
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import gguf_merges, gguf_models, sentencepiece_rules
+from tokkit.formats import gguf_merges, gguf_models, sentencepiece_rules, sentencepiece_symbols
 from tokkit.formats.differences import Rule
 from tokkit.formats.gguf_vocabulary import GGML, Vocabulary
 from tokkit.formats.sentencepiece_rules import MARK, flat
@@ -51,11 +51,16 @@ def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
     if not isinstance(model, SentencePieceModel):
         return definition, []
     _check_can_be_components(model)
-    steps, differ = sentencepiece_rules.normalizer_steps(model.normalizer)
     normal = model.types == NORMAL
+    reason = _why_not_split(model)
+    symbols = [] if reason else [model.pieces[id_].decode() for id_ in model.ids_of(USER_DEFINED)]
+    steps, differ = sentencepiece_rules.normalizer_steps(
+        model.normalizer, sentencepiece_symbols.guarded(symbols, model.normalizer.charsmap)
+    )
     scores = model.scores.astype(np.float64)
     scores[~normal] = scores[normal].min() if normal.any() else 0
     unreachable = sentencepiece_rules.Unreachable(model, scores)
+    unreachable.isolate(symbols)
     made: Unigram | CharBPE
     if model.kind == "unigram":
         made = Unigram(scores=unreachable.scores, unk_id=model.unk_id, byte_fallback=model.byte_fallback)
@@ -67,7 +72,7 @@ def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
             fuse_unk=True,
             byte_fallback=model.byte_fallback,
         )
-    definition, symbol_rules = _with_symbols(definition, model)
+    definition, symbol_rules = _with_symbols(definition, model, reason) if reason else (definition, [])
     return replace(
         definition,
         model=made,
@@ -79,18 +84,29 @@ def components_of(definition: Definition) -> tuple[Definition, list[Rule]]:
     ), [*differ, *unreachable.rules, *symbol_rules]
 
 
-def _with_symbols(definition: Definition, model: SentencePieceModel) -> tuple[Definition, list[Rule]]:
+def _why_not_split(model: SentencePieceModel) -> str:
+    """Return why user-defined pieces cannot be pretokens of their own; "" if they can, or if there are none."""
+    if not model.ids_of(USER_DEFINED):
+        return ""
+    if model.kind != "unigram":
+        return "only Unigram can have them as pretokens of their own"
+    normal = model.scores[model.types == NORMAL].astype(np.float64)
+    if sentencepiece_rules.exact_characters(normal) < 2 * sentencepiece_rules.EXACT_CHARACTERS:
+        return "sums of scores are not exact"
+    unknown = float(normal.min()) - sentencepiece_rules.UNKNOWN_PENALTY
+    return sentencepiece_symbols.why_not_split(model, unknown) or ""
+
+
+def _with_symbols(definition: Definition, model: SentencePieceModel, reason: str) -> tuple[Definition, list[Rule]]:
     """Return a definition with added tokens instead of user-defined pieces, which is not exactly equivalent."""
     ids = model.ids_of(USER_DEFINED)
-    if not ids:
-        return definition, []
     texts = [token.decode() for token in definition.vocab]
     for id_ in ids:
         texts[id_] = texts[id_].replace(MARK, " ")
     tokens = [AddedToken(texts[id_], id_, normalized=False) for id_ in ids]
     what = (
         "user-defined pieces are found first, which divides the text into several texts with a space before each, and "
-        "their scores are not compared with other pieces"
+        f"their scores are not compared with other pieces ({reason})"
     )
     shown = [form for id_ in ids for form in (texts[id_], f"a{texts[id_]}a", f" {texts[id_]} {texts[id_]}a")]
     more = replace(

@@ -30,8 +30,11 @@ _FLOAT_BITS = 24
 # ---- normalizer
 
 
-def normalizer_steps(rules: SentencePieceNormalizer) -> tuple[list[Any], list[Rule]]:
-    """Return normalizers for a model's rules, and the rules for which they are not exactly equivalent."""
+def normalizer_steps(rules: SentencePieceNormalizer, symbols: Sequence[str] = ()) -> tuple[list[Any], list[Rule]]:
+    """Return normalizers for a model's rules, and the rules for which they are not exactly equivalent.
+
+    They do not join the end of one of the `symbols` and what follows.
+    """
     steps: list[Any] = []
     differ: list[Rule] = []
     deletes = False
@@ -42,6 +45,8 @@ def normalizer_steps(rules: SentencePieceNormalizer) -> tuple[list[Any], list[Ru
             texts = (text for key in map_.samples for text in (key, f"{key}\u0301", f"a{key}\u0316b"))
             differ.append(Rule(what, texts))
             steps.append(Precompiled(rules.charsmap))  # type: ignore[arg-type]
+        elif symbols and (around := charsmap_steps.steps_around(rules.charsmap, tuple(symbols))):
+            steps += around
         else:
             steps.append(LongestRules(rules.charsmap))
         deletes = map_.deletes
@@ -71,7 +76,7 @@ class Unreachable:
         self.pretokenizer: Split | None = None
         self.rules: list[Rule] = []
         self.scores = scores
-        pieces = [piece.decode() for piece in model.pieces]
+        self._pieces = pieces = [piece.decode() for piece in model.pieces]
         normal = {pieces[id_]: id_ for id_ in model.ids_of(NORMAL)}
         special = [id_ for id_ in range(len(pieces)) if model.types[id_] not in (NORMAL, USER_DEFINED)]
         bytes_ = set(model.ids_of(BYTE))
@@ -93,24 +98,30 @@ class Unreachable:
                 splits.setdefault(_around(text, unknown, is_byte=id_ in bytes_))
             else:
                 shown.append(text)
-        if splits:
-            self.pretokenizer = Split({"Regex": "|".join(splits)}, "Isolated")
+        self._splits = splits
+        self.isolate(())
         if shown:
             what = f"tokenizers encodes the text of the special token {shown[0]!r} as this token, not as bytes"
             self.rules.append(Rule(what, shown))
 
+    def isolate(self, symbols: Iterable[str]) -> None:
+        """Make each of these user-defined pieces a pretoken of its own, which always is that piece."""
+        ids = {piece: id_ for id_, piece in enumerate(self._pieces)}
+        above_all = max(0.0, float(self.scores.max())) + 1
+        for symbol in symbols:
+            self.scores[ids[symbol]] = above_all
+        patterns = [*map(charsmap_steps.literal, sorted(symbols, key=lambda text: (-len(text), text))), *self._splits]
+        if patterns:
+            self.pretokenizer = Split({"Regex": "|".join(patterns)}, "Isolated")
+
 
 def _around(text: str, at: int, *, is_byte: bool) -> str:
     """Return a pattern for the character at `at` of a text; digits of byte tokens are interchangeable."""
-    places = [_literal(c) for c in text]
+    places = [charsmap_steps.literal(c) for c in text]
     if is_byte:
         places[3:5] = [places[k] if k == at else "[0-9A-F]" for k in (3, 4)]
     before, behind = "".join(places[:at]), "".join(places[at + 1 :])
     return (f"(?<={before})" if before else "") + places[at] + (f"(?={behind})" if behind else "")
-
-
-def _literal(character: str) -> str:
-    return ("\\" if character in "\\[](){}|.?*+^$" else "") + character
 
 
 def _unused(text: str) -> str:
