@@ -52,6 +52,23 @@ def test_blocks_of_a_file_have_the_words_of_the_whole(model, options, tmp_path, 
     assert cut > 5 or options == {"pattern": "none"}
 
 
+@pytest.mark.parametrize(("model", "options"), MODELS, ids=str)
+def test_blocks_with_special_tokens_have_the_words_of_the_whole(model, options, tmp_path, monkeypatch) -> None:
+    rng, path, cut = random.Random(8), tmp_path / "a.txt", 0
+    special = ["[UNK]", "<e>", "<e>b", "a<", "漢b a"]
+    options = {**options, "special_tokens": special}
+    for _ in range(30):
+        parts = [*special, *CHARACTERS, "ab ", "<", "e>"]
+        text = "".join(rng.choice(special if rng.random() < 0.1 else parts) for _ in range(rng.randint(1, 200)))
+        path.write_text(text, encoding="utf-8", newline="")
+        monkeypatch.setattr(readers, "BLOCK_BYTES", 1 << 20)
+        whole = counted(path, model, options, at_once=True)
+        monkeypatch.setattr(readers, "BLOCK_BYTES", rng.choice([7, 16, 33]))
+        cut += len(list(Corpus(path, unit="file").blocks(options_of(model, options).counter().cut))) > 1
+        assert counted(path, model, options, threads=rng.randint(1, 3)) == whole, text
+    assert cut > 5
+
+
 def test_a_text_without_a_pattern_is_cut_between_its_chunks(tmp_path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("aé漢🙂" * 40_000 + "bb")
@@ -126,7 +143,7 @@ def test_a_file_without_a_place_to_cut_is_an_error_that_says_what_to_do(tmp_path
     with limits.using(held_bytes=10_000):
         assert tokkit.train(tmp_path / "a.txt", vocab_size=260).n_ids == 260
     (tmp_path / "b.txt").write_text("ab b\n" * 1000)
-    look_behind = r"(?<=a)b|\s+|."
+    look_behind = r"(?<=ab)b|\s+|."
     with limits.using(held_bytes=10_000), pytest.raises(CorpusError, match="split as a whole"):
         tokkit.train(tmp_path / "b.txt", vocab_size=260, pattern=look_behind)
     with limits.using(held_bytes=10_000):

@@ -15,7 +15,8 @@ from tokkit.unicode_regex.compile import compile_pattern
 
 PATTERNS = [
     r"\b\w+\b|\W", r"^ +|\S+|\s", r"(?<=a)b+|\w|\W", r"(?<!\d)\d{1,3}|\d|\D+", r"(?oniguruma)^.|[^\n]|\n", r"\Ba|\w|\W",
-    r"(?oniguruma)^\w+$|\w|\W", r"(?fancy_regex)(?m)^\s+|\S|\s+", r"(?<![a-z])[A-Z]+(?![a-z])|.|\n", r"(?<=\n)\s|\S+|\s",
+    r"(?oniguruma)^\w+$|\w|\W", r"(?fancy_regex)(?m)^\s+|\S|\s+", r"(?<![a-z])[A-Z]+(?![a-z])|.|\n",
+    r"(?<=\n)\s|\S+|\s",
 ]  # fmt: skip
 TEXTS = ["", "ab b", "  a\n  b", "aAB Ab\n12345 6", "abba\n\n a1b22"]
 

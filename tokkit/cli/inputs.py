@@ -156,7 +156,7 @@ class Reading:
         from tokkit.corpus.readers import Block
 
         name = paths.input_name(path)
-        with paths.opened(path, name) as (stream, _):
+        with paths.opened(path, name) as (stream, _, _):
             data = b""
             while len(data) <= n_bytes and (more := readers.read_block(stream, name, n_bytes + 1 - len(data))):
                 data += more

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from tokkit._core.split import SpecialMatcher
 from tokkit._core.train import WordCounts
 from tokkit.corpus.readers import Block
+from tokkit.corpus.stream_blocks import Cut
 from tokkit.formats.conversion import is_utf_8
 from tokkit.trainers.counts import Counter
 from tokkit.trainers.options import checked_list, choice
@@ -37,7 +39,28 @@ def cut_at(counter: Counter, texts: Sequence[str]) -> Counter:
             block = replace(block, data=cut[0], ends=cut[1], unit="item")
         counter.add(table, block, errors)
 
-    return replace(counter, add=add)
+    if counter.cut is None:
+        return replace(counter, add=add)
+    longest = max(len(text.encode()) for text in texts)
+    return replace(counter, add=add, cut=partial(_cut_between, matcher, longest, counter.cut))
+
+
+def _cut_between(matcher: SpecialMatcher, longest: int, cut: Cut, text: bytearray, n: int, searched: int) -> int:
+    """Return where a text that holds special tokens may be cut: in what follows the last one, or right after it.
+
+    A special token may begin at the end of text[:n] and go on after it; nothing before `known` is part of such a one.
+    """
+    known = n - longest + 1
+    data, begin = bytes(memoryview(text)[:n]), 0
+    while known > 0 and (found := matcher.find(data, begin)) is not None:
+        if found[1] > known:
+            known = min(known, found[0])
+            break
+        begin = found[1]
+    if known <= begin:
+        return begin
+    at = cut(bytearray(memoryview(data)[begin:known]), known - begin, max(searched - longest + 1 - begin, 0))
+    return begin + at if at > 0 else begin or at
 
 
 def parts_of(texts: Sequence[str]) -> Callable[[bytes], Iterable[bytes]] | None:
