@@ -104,7 +104,7 @@ class Tokenizer:
 
     @property
     def split_reason(self) -> str:
-        r"""Why the `regex` package runs the split pattern, e.g. "a look-behind, at 0: ..."; "" if it does not."""
+        r"""Why the `regex` package runs the split pattern, e.g. "a back-reference"; "" if it does not."""
         return self._engine.split_reason
 
     @property

@@ -26,7 +26,7 @@ OPTIONS = {
 def test_one_file_and_tokenizer_have_one_number_of_tokens(run, model, mark) -> None:
     Path("a.txt").write_bytes((mark + CODE).encode())
     trained = json.loads(run("train", "a.txt", "-o", "tok.json", "--model", model, *OPTIONS[model], "--json").stdout)
-    expected = tokkit.load("tok.json").count(mark + CODE)
+    expected = tokkit.load("tok.json").count(CODE)  # a byte-order mark is no text
     view = run("view", "tok.json", "a.txt").stdout.splitlines()[-1]
     found = {
         "train": trained["tokenizers"][0]["tokens"],

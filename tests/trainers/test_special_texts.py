@@ -70,7 +70,7 @@ def test_a_text_is_cut_at_special_tokens(name: str) -> None:
 
 @every_model
 def test_files_threads_and_counts_are_cut_alike(name: str, tmp_path: Path) -> None:
-    options = {**MODELS[name], "special_tokens": SPECIAL[name]}
+    options = {**MODELS[name], "special_tokens": SPECIAL[name], "unit": "line"}
     whole = train(iter(lines(1)), **options).fingerprint()
     source = tmp_path / "corpus.txt"
     source.write_text("".join(lines(1)), encoding="utf-8")
@@ -111,7 +111,7 @@ def test_a_token_across_two_documents_is_none(tmp_path: Path) -> None:
     source = tmp_path / "corpus.txt"
     source.write_bytes(b"ab\n\nab\n\n" * 9)
     options: dict[str, Any] = {"special_tokens": ["b\n\n"], "vocab_size": 262, "pattern": None}
-    assert train([source], **options).vocab[257 + 0] == b"ab"
+    assert train([source], unit="line", **options).vocab[257 + 0] == b"ab"
     assert b"ab" not in train([source], unit="file", **options).vocab
 
 

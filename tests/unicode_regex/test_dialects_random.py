@@ -166,7 +166,7 @@ NAMES = (
 )  # fmt: skip
 ALONE = {
     "oniguruma": ("Punct", "Word", "Alnum", "Space", "XDigit", "Blank", "Graph", "Print", "In_Arabic", "PosixPunct"),
-    "fancy_regex": ("gc=Lu", "sc=Han", "scx=Greek", "Script_Extensions:Hira", "sc!=Latin"),
+    "fancy_regex": ("Punct", "digit", "cntrl", "gc=Lu", "sc=Han", "scx=Greek", "Script_Extensions:Hira", "sc!=Latin"),
 }
 
 

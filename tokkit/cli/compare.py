@@ -14,7 +14,7 @@ from tokkit.cli.help import Command
 from tokkit.cli.sentencepiece_options import ALIAS
 from tokkit.cli.train_options import BELONGS, GROUPS
 
-NOT_TAKEN = ("pattern", "state", "state_every", "resume", "explain", "watch")
+NOT_TAKEN = ("pattern", "special", "state", "state_every", "resume", "explain", "watch")
 """Options of the models in `tokkit train` that --train does not take, or that another option of this command is."""
 OPTIONS = ("unit", "min_frequency", "special_token", *(name for name in BELONGS if name not in NOT_TAKEN))
 """Options of `tokkit train` that --train takes."""
@@ -140,7 +140,7 @@ def _given(chosen: dict[str, Any]) -> dict[str, Any]:
     """Return the options of `tokkit train`: general ones, and those of models that were given."""
     found = sentencepiece_options.merged({**chosen, "model_type": None})
     general = {name: found[name] for name in ("unit", "min_frequency", "special_token")}
-    of_models = {name: found[name] for name in ("pattern", *BELONGS) if name in found}
+    of_models = {name: found[name] for name in ("pattern", *OPTIONS) if name in BELONGS and name in found}
     return general | {name: value for name, value in of_models.items() if value not in (None, ())}
 
 

@@ -355,7 +355,7 @@ class _Graph:
 def _reason(node: Node) -> str:
     """Return why a node has no automaton."""
     if isinstance(node, LookAround):
-        return f"a look-{'behind' if node.behind else 'ahead'} of more than one character"
+        return ("a look-ahead", "a look-behind")[node.behind] + " of more than one character"
     return r"\K" if isinstance(node, Keep) else "a back-reference"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tokkit.unicode_regex import case_folding, tree
@@ -12,51 +12,49 @@ from tokkit.unicode_regex.tree import Chars, Node
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """A character that ignores case, before it is known which others stand beside it."""
+class Letters:
+    """Characters that ignore case, before it is known which others follow them."""
 
-    code: int
-    points: CodePoints
-    full: bool
-
-    @property
-    def node(self) -> Node:
-        """The character alone."""
-        return letters([self]) if self.full else Chars(self.points)
+    text: str
 
 
-def joined(parts: Sequence[Node | Letter], *, full: bool) -> Node:
-    """Return the parts in turn; with `full`, letters side by side match what is equal to them as a whole."""
-    made: list[Node] = []
-    run: list[Letter] = []
-    for part in (*parts, tree.EMPTY):
-        if isinstance(part, Letter):
-            run.append(part)
-            continue
-        if run:
-            made.append(letters(run) if full else tree.concat(Chars(letter.points) for letter in run))
-            run = []
-        made.append(part)
-    return tree.concat(made)
+def node_of(part: Node | Letters) -> Node:
+    """Return the node of a part, after which no letters belong to it any more."""
+    return letters(part.text) if isinstance(part, Letters) else part
 
 
-def letters(run: Sequence[Letter]) -> Node:
-    """Return what is equal to a text by full case folding (Unicode Standard, section 3.13)."""
-    return word(_folds(chr(letter.code) for letter in run))
+def joined(parts: Iterable[Node | Letters]) -> Node | Letters:
+    """Return parts in turn; letters side by side are one text."""
+    made: list[Node | Letters] = []
+    for part in parts:
+        last = made[-1] if made else None
+        if isinstance(part, Letters) and isinstance(last, Letters):
+            made[-1] = Letters(last.text + part.text)
+        else:
+            made.append(part)
+    return made[0] if len(made) == 1 else tree.concat(map(node_of, made))
 
 
-def word(folded: str) -> Node:
-    """Return what folds to a text that is folded already."""
-    nodes: list[Node] = [tree.EMPTY]  # of the rest, from the end on
-    for at in range(len(folded) - 1, -1, -1):
-        options = [tree.concat((_equal(folded[at]), nodes[0]))]
-        for length in (2, 3):
-            characters = _several().get(folded[at : at + length])
-            if characters and at + length <= len(folded):
-                wide = Chars(case_folding.folded(CodePoints.of(map(ord, characters))))
-                options.append(tree.concat((wide, nodes[length - 1])))
-        nodes.insert(0, tree.alt(options))
-    return nodes[0]
+def letters(text: str) -> Node:
+    """Return what is equal to a text by full case folding (Unicode Standard, section 3.13), as far as in Oniguruma.
+
+    From the left, the longest part that one character is equal to may be that character: "ss" may be ß, and "sss" ß
+    and s, but not s and ß. A character that is equal to several may be these as they are: ﬃ may be "ffi", but not f, ﬁ.
+    """
+    parts: list[Node] = []
+    at = 0
+    while at < len(text):
+        fold = _own().get(text[at])
+        length, wide = next(
+            ((n, found) for n in (3, 2) if (found := _several().get(_folds(text[at : at + n])))), (1, frozenset[str]())
+        )
+        if fold is not None:
+            length, wide = 1, case_folding.full_folds()[fold] | {text[at]}
+        plain = tree.concat(map(_equal, fold or text[at : at + length]))
+        same = case_folding.folded(CodePoints.of(map(ord, wide)))
+        parts.append(tree.alt((plain, Chars(same))) if wide else plain)
+        at += length
+    return tree.concat(parts)
 
 
 def words_of(points: CodePoints) -> list[Node]:
@@ -83,5 +81,4 @@ def _own() -> dict[str, str]:
 
 
 def _folds(characters: Iterable[str]) -> str:
-    own = _own()
-    return "".join(case_folding.representative(c) for character in characters for c in own.get(character, character))
+    return "".join(map(case_folding.representative, characters))

@@ -30,6 +30,7 @@ _LONG_NAMES = {
     "otherpunctuation": "Po", "symbol": "S", "mathsymbol": "Sm", "currencysymbol": "Sc", "modifiersymbol": "Sk",
     "othersymbol": "So", "separator": "Z", "spaceseparator": "Zs", "lineseparator": "Zl", "paragraphseparator": "Zp",
     "other": "C", "control": "Cc", "format": "Cf", "privateuse": "Co", "unassigned": "Cn",
+    "punct": "P", "digit": "Nd", "cntrl": "Cc",
 }  # fmt: skip
 _CHANGED = _words(
     "changeswhencasemapped cwcm changeswhentitlecased cwt changeswhenuppercased cwu diacritic dia "
@@ -113,7 +114,7 @@ def oniguruma(name: str) -> CodePoints | None:
     if plain == "posixpunct":
         return posix("punct")
     found = None if plain == "punct" else posix(plain)
-    return named({"punct": "P"}.get(plain, name)) if found is None else found
+    return named(name) if found is None else found
 
 
 def posix(name: str) -> CodePoints | None:

@@ -15,7 +15,7 @@ from tokkit.unicode_regex.classes import ClassParser
 from tokkit.unicode_regex.code_points import ALL, CodePoints
 from tokkit.unicode_regex.dialects import Dialect
 from tokkit.unicode_regex.groups import numbered
-from tokkit.unicode_regex.literals import Letter, joined
+from tokkit.unicode_regex.literals import Letters, joined, node_of
 from tokkit.unicode_regex.tree import START, Chars, Keep, Look, LookAround, LookBehind, Node, NotRegular
 
 MAX_DEPTH = 40
@@ -82,23 +82,23 @@ class _Parser(ClassParser):
         node = self.alternation(0)
         if self.at < len(self.text):
             raise self.refuse("an unbalanced parenthesis")
-        return node
+        return node_of(node)
 
-    def alternation(self, depth: int) -> Node:
+    def alternation(self, depth: int) -> Node | Letters:
         if depth > MAX_DEPTH:
             raise self.refuse("groups nested too deep")
         options = [self.concatenation(depth)]
         while self.take("|"):
             options.append(self.concatenation(depth))
-        return tree.alt(options)
+        return options[0] if len(options) == 1 else tree.alt(map(node_of, options))
 
-    def concatenation(self, depth: int) -> Node:
-        parts: list[Node | Letter] = []
+    def concatenation(self, depth: int) -> Node | Letters:
+        parts: list[Node | Letters] = []
         while self.skip() and self.text[self.at] not in "|)":
             if self.flags_here(depth, parts):
                 continue
             parts.append(self.repeated(self.atom(depth)))
-        return joined(parts, full=self.dialect.full_folds)
+        return joined(parts)
 
     def skip(self) -> bool:
         """Skip comments, and white space in verbose patterns; return whether anything is left."""
@@ -119,7 +119,7 @@ class _Parser(ClassParser):
                 return True
         return False
 
-    def flags_here(self, depth: int, parts: list[Node | Letter]) -> bool:
+    def flags_here(self, depth: int, parts: list[Node | Letters]) -> bool:
         """Parse `(?flags)`, which holds up to the end of the group."""
         match = self.dialect.group.match(self.text, self.at + 1) if self.ahead("(?") else None
         if match is None or self.dialect.flags_reach == "none" or match["rest"] != ")":
@@ -128,7 +128,7 @@ class _Parser(ClassParser):
         before = self.state()
         self.set_flags(match)
         if self.dialect.flags_reach == "alternatives":
-            parts.append(self.alternation(depth + 1))
+            parts.append(node_of(self.alternation(depth + 1)))
             self.restore(before)
         return True
 
@@ -152,12 +152,12 @@ class _Parser(ClassParser):
 
     # Repeats
 
-    def repeated(self, node: Node | Letter) -> Node | Letter:
+    def repeated(self, node: Node | Letters) -> Node | Letters:
         counted = self.counted()
         while counted is not None:
             if isinstance(node, (Look, LookBehind, LookAround, Keep)) or node in self.marks:
                 raise self.refuse("a repeat of what looks around")
-            made = tree.repeat(node.node if isinstance(node, Letter) else node, *counted)
+            made = tree.repeat(node_of(node), *counted)
             following = self.counted()
             if following is not None and not (
                 self.dialect.repeated_repeats
@@ -210,7 +210,7 @@ class _Parser(ClassParser):
 
     # Atoms
 
-    def atom(self, depth: int) -> Node | Letter:
+    def atom(self, depth: int) -> Node | Letters:
         character = self.text[self.at]
         if (match := _REFERENCE.match(self.text, self.at)) and (node := self.reference(match)) is not None:
             return node
@@ -243,10 +243,10 @@ class _Parser(ClassParser):
         self.marks.add(made)
         return made
 
-    def group(self, depth: int) -> Node:
+    def group(self, depth: int) -> Node | Letters:
         start = self.at
         self.at += 1
-        kind, name = "(", ""
+        kind, name, flags = "(", "", ""
         before = self.state()
         if self.ahead("*"):
             raise self.refuse("a verb")
@@ -258,13 +258,17 @@ class _Parser(ClassParser):
             groups = match.groupdict()
             name = groups.get("name") or groups.get("quoted") or ""
             kind = match["kind"] or ("(" if name else ":")
+            flags = (groups.get("on") or "") + (groups.get("off") or "")
             self.at = match.end()
             self.set_flags(match)
         number = self.open_group(kind, name)
-        node = self.alternation(depth + 1)
+        inner = self.alternation(depth + 1)
         self.restore(before)
         if not self.take(")"):
             raise self.refuse("an unbalanced parenthesis")
+        if kind == ":" and not flags:
+            return inner
+        node = node_of(inner)
         if kind in ("=", "!"):
             return tree.look_ahead(node, kind == "!")
         if kind in ("<=", "<!"):
@@ -275,7 +279,7 @@ class _Parser(ClassParser):
             return tree.atomic(node)
         return self.close_group(node, number, name)
 
-    def escaped(self, depth: int) -> Node | Letter:
+    def escaped(self, depth: int) -> Node | Letters:
         start, letter = self.at, self.text[self.at + 1 : self.at + 2]
         if letter and letter in "AzZ":
             self.at += 2
@@ -304,11 +308,11 @@ class _Parser(ClassParser):
             return Chars(named)
         return self.letter(self.escaped_character())
 
-    def letter(self, code: int) -> Node | Letter:
+    def letter(self, code: int) -> Node | Letters:
         points = CodePoints.of([code])
         if not self.ignore_case:
             return Chars(points)
-        return Letter(code, self.folded(points, f"\\U{code:08x}"), self.dialect.full_folds)
+        return Letters(chr(code)) if self.dialect.full_folds else Chars(self.folded(points, f"\\U{code:08x}"))
 
     # Groups that a pattern refers to
 

@@ -284,6 +284,17 @@ def looks_around(node: Node) -> bool:
     return isinstance(node, (Look, LookBehind, LookAround)) or any(map(looks_around, children(node)))
 
 
+def same_backwards(node: Node, *, behind: bool = False) -> bool:
+    """Return whether look-behinds mean the same if they are matched from right to left, as `regex` does."""
+    one_way = isinstance(node, (Atomic, Group, BackReference)) or (
+        isinstance(node, Repeat) and node.kind == "possessive"
+    )
+    if behind and one_way:
+        return False
+    behind = behind or (isinstance(node, LookAround) and node.behind)
+    return all(same_backwards(child, behind=behind) for child in children(node))
+
+
 def groups_of(node: Node) -> dict[int, Node]:
     """Return the groups in a tree by their numbers."""
     found = {node.number: node.node} if isinstance(node, Group) else {}
