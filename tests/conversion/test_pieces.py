@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,9 @@ def tok(request: pytest.FixtureRequest) -> tokkit.Tokenizer:
 @pytest.mark.parity
 @pytest.mark.parametrize("tok", MODELS, indirect=True)
 def test_added_pieces_are_those_of_an_edited_file_in_sentencepiece(tok: tokkit.Tokenizer, tmp_path: Path) -> None:
-    rival = pytest.importorskip("sentencepiece")
-    schema = pytest.importorskip("tokkit.compat.sentencepiece.sentencepiece_model_pb2")
+    rival = pytest.importorskip("sentencepiece", reason="compares with sentencepiece: pip install sentencepiece")
+    pytest.importorskip("google.protobuf", reason="edits the file as a message: pip install protobuf")
+    schema = importlib.import_module("tokkit.compat.sentencepiece.sentencepiece_model_pb2")
     edited = schema.ModelProto.FromString(write(tok.definition))
     edited.pieces.add(piece="<extra_id_0>", score=0.0, type=4)
     edited.pieces.add(piece="\u2581lowest", score=-2.5) if tok.vocab.get("\u2581lowest".encode()) is None else None
