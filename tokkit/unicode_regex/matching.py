@@ -60,10 +60,8 @@ def runnable(pattern: str) -> str:
         return end_only(pattern)
     try:
         found = syntax.parse(pattern)
-        if tree.loops_on_nothing(found, tree.groups_of(found)):
-            raise tree.NotRegular("a repeat of what can match the empty text")
-        if not tree.same_backwards(found):
-            raise tree.NotRegular("an atomic group, a possessive repeat or a back-reference in a look-behind")
+        if reason := tree.why_not_alike(found):
+            raise tree.NotRegular(reason)
         text = writing.written(found, dialects.REGEX)
         named = not NAMED.search(text) or pinned(text)
         return text if named else writing.written(found, dialects.REGEX, names=False)

@@ -295,6 +295,15 @@ def same_backwards(node: Node, *, behind: bool = False) -> bool:
     return all(same_backwards(child, behind=behind) for child in children(node))
 
 
+def why_not_alike(node: Node) -> str:
+    """Return why engines may find other matches of a tree that is no automaton; "" if they do not."""
+    if loops_on_nothing(node, groups_of(node)):
+        return "a repeat of what can match the empty text"
+    if not same_backwards(node):
+        return "an atomic group, a possessive repeat or a back-reference in a look-behind"
+    return ""
+
+
 def groups_of(node: Node) -> dict[int, Node]:
     """Return the groups in a tree by their numbers."""
     found = {node.number: node.node} if isinstance(node, Group) else {}

@@ -58,6 +58,8 @@ def in_dialect(pattern: str, target: Dialect) -> str:
     if own is target:
         return text
     found = syntax.parse(pattern)
+    if reason := tree.why_not_alike(found):
+        raise NotRegular(reason)
     try:
         if syntax.parse(text, dialect=target) == found:
             return text
@@ -118,7 +120,7 @@ def adopted(text: str, dialect: Dialect) -> str:
     except NotRegular as error:
         raise PatternError(f"the pattern {text!r} is not supported in the syntax of {dialect}: {error}") from None
     try:
-        if syntax.parse(text, dialect=dialects.REGEX) == found:
+        if not tree.why_not_alike(found) and syntax.parse(text, dialect=dialects.REGEX) == found:
             return text
     except NotRegular:
         pass
