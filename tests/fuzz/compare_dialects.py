@@ -20,7 +20,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
-from dialect_patterns import Patterns, Split, of_tiktoken, of_tokenizers, silence, text
+from dialect_patterns import Patterns, Split, of_tiktoken, of_tokenizers, text
+from standard_error import quiet
 from tokkit.errors import TokkitError
 
 TEXTS = 200
@@ -94,5 +95,5 @@ if __name__ == "__main__":
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    with silence():
+    with quiet():
         sys.exit(run(given.dialect, given.pairs, given.seed) > 0)

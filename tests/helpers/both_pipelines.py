@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import tokkit
-from pipelines import Json, quiet
+from pipelines import Json
 from reference.decode_stream import text_of_ids
 from rival_encodings import said
+from standard_error import quiet
 from tokkit.errors import TokkitError
 from tokkit.formats import tokenizer_json
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 Split = Callable[[str], tuple[list[str], list[str]]]
 """Text → (matches and what lies between them, what lies between them alone), or (matches, [])."""
@@ -112,19 +110,6 @@ def text(rng: random.Random, most: int = 12) -> str:
     """Return a short text of characters that patterns have."""
     pool = rng.choice((TEXT, "abkKsSß \n", "aa b1_ \n", _LETTERS, _OTHERS))
     return "".join(rng.choice(pool) for _ in range(rng.randint(1, most)))
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Drop what a library writes to the error stream of the process, as tiktoken does for an empty match."""
-    kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(null)
 
 
 def of_tokenizers(library: object, pattern: str) -> Split:

@@ -8,12 +8,9 @@ ever be found. `difference` runs a case in both libraries, and says where they p
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
-import os
 import random
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from conftest import byte_of_letter
@@ -346,17 +343,3 @@ def text_for(rng: Chance) -> str:
     for _ in range(rng.choice((0, 0, 1, 3))):
         parts.insert(rng.randint(0, len(parts)), rng.choice((*ADDED, *"  ▁aeth", "a the", "xyz")))
     return "".join(parts)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep what tokenizers prints where it panics off standard error."""
-    sys.stderr.flush()
-    kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(null)

@@ -10,9 +10,10 @@ import regex
 
 from code_points import code_points as every_code_point
 from conftest import LONG
-from dialect_patterns import Patterns, Split, of_tiktoken, of_tokenizers, silence, text
+from dialect_patterns import Patterns, Split, of_tiktoken, of_tokenizers, text
 from patterns import any_case
 from patterns import text as text_of_patterns
+from standard_error import quiet
 from tokkit.compat import tiktoken as own_tiktoken
 from tokkit.compat import tokenizers as own_tokenizers
 from tokkit.errors import PatternError, TokkitError
@@ -136,7 +137,7 @@ def test_patterns_of_tokenizer_json_split_as_in_tokenizers() -> None:
 def test_patterns_of_tiktoken_split_as_there() -> None:
     tiktoken = pytest.importorskip("tiktoken")
     ran = 0
-    with silence():
+    with quiet():
         for seed in range(PATTERNS):
             rng = random.Random(2_000_000 + seed)
             pattern = Patterns(rng, "fancy_regex").pattern()
