@@ -60,6 +60,7 @@ class _Parser(ClassParser):
         self.dot_all = self.verbose = self.multi_line = self.lazy_first = False
         self.groups: dict[str, int] | None = None  # closed groups by name and number, if they matter
         self.opened = 0
+        self.behind = 0  # how many look-behinds are open
         if any(0xD800 <= ord(c) < 0xE000 for c in pattern):
             raise NotRegular("a lone surrogate")
         if dialect is dialects.REGEX:
@@ -262,7 +263,9 @@ class _Parser(ClassParser):
             self.at = match.end()
             self.set_flags(match)
         number = self.open_group(kind, name)
+        self.behind += kind in ("<=", "<!")
         inner = self.alternation(depth + 1)
+        self.behind -= kind in ("<=", "<!")
         self.restore(before)
         if not self.take(")"):
             raise self.refuse("an unbalanced parenthesis")
@@ -295,6 +298,8 @@ class _Parser(ClassParser):
             self.at += 2
             return Keep()
         if letter == "R" and self.dialect is not dialects.ECMA:
+            if self.behind and self.dialect in dialects.MARKED.values():
+                raise self.refuse("a line end of any kind in a look-behind")  # Oniguruma finds no single one
             self.at += 2
             half = tree.concat((tree.chars(13), Look(~CodePoints.of([10]), True)))
             return tree.alt((tree.text("\r\n"), half, Chars(_LINE_ENDS)))

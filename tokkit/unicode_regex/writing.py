@@ -33,6 +33,7 @@ _RANGES_AT_MOST = 12
 _SURROGATES = (0xD800, 0xDFFF)
 _INSTEAD = {
     "cluster": r"write \P{M}\p{M}* for a character with its marks",
+    "line end of any kind": "write the line ends out",
     "place in the text": "each match is searched from the end of the last one: leave it out",
     "repeat of what looks around": "leave the repeat out",
     "repeated repeat": "put the part with the first repeat into (?:...)",
