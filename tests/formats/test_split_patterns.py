@@ -39,6 +39,7 @@ CASES = [
     (r"\p{N}{1,3}+", "12345a", ["12345", "a"]),
     (r"a{2}?", "aab", ["aa", "b"]),
     (r"(?i:straße)", "STRASSE-strasse-Straße", ["STRASSE", "-", "strasse", "-", "Straße"]),
+    (r"a[^\d\D]|\S*", "abc d", ["abc", " ", "d"]),
     (r"(?i)ﬃ", "fﬁ ffi ﬃ", ["fﬁ ", "ffi", " ", "ﬃ"]),
     (r"(?i)sss|s(?:t)", "ßs sß ſSs ﬅ", ["ßs", " sß ", "ſSs", " ", "ﬅ"]),
     (r"(?<=ab)c|\h", "abc gf", ["a", "b", "c", " g", "f"]),
