@@ -10,7 +10,7 @@ import functools
 
 from tokkit.errors import PatternError
 from tokkit.unicode_regex import code_points, dialects, syntax, tree
-from tokkit.unicode_regex.code_points import ALL, NOTHING, CodePoints
+from tokkit.unicode_regex.code_points import ALL, CodePoints
 from tokkit.unicode_regex.dialects import Dialect
 from tokkit.unicode_regex.tree import (
     Alt,
@@ -121,8 +121,7 @@ def adopted(text: str, dialect: Dialect) -> str:
     except NotRegular as error:
         raise PatternError(f"the pattern {text!r} is not supported in the syntax of {dialect}: {error}") from None
     try:
-        alike = not tree.why_not_alike(found) and NOTHING not in tree.sets_of(found)  # `regex` takes [^\s\S] for any
-        if alike and syntax.parse(text, dialect=dialects.REGEX) == found:
+        if not tree.why_not_alike(found) and syntax.parse(text, dialect=dialects.REGEX) == found:
             return text
     except NotRegular:
         pass
