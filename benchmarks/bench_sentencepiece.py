@@ -133,7 +133,7 @@ def strangers(n: int) -> dict[str, str]:
 def measure_strangers(model: str, rounds: int) -> list[dict[str, object]]:
     """Return how fast such texts are, first pass, as a part of the whole-string engine's rate."""
     definition = tokkit.load(corpora.SHARED / "vocabs" / MODELS[model]).definition
-    from tokkit.engines.sentencepiece import encoder_of
+    from tokkit.engine.sentencepiece import encoder_of
 
     rows: list[dict[str, object]] = []
     for name, text in strangers(4_000_000).items():

@@ -21,12 +21,12 @@ from drawing import Box, Drawing, shown
 import tokkit
 from tokkit import nn
 from tokkit._core.align import AlignedText
+from tokkit.engine.sampling import Merges
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.strip_accents import StripAccents
 from tokkit.normalizers.unicode import NFKD
-from tokkit.sampling.subwords import Merges
 from tokkit.trainers import Step
 
 ROOT = Path(__file__).resolve().parent.parent

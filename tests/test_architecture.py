@@ -20,8 +20,8 @@ TABLE = """
 5 view distributed
 4 tokenizer trainers registry loading
 4 chat
-4 sampling streaming grammars
-3 engines formats corpus data
+4 grammars
+3 engine formats corpus data
 2 normalizers pretokenizers models postprocessors decoders nn
 1 definition sentencepiece_model encoding vocab unicode_regex
 1 errors limits threads version lazy checks
@@ -142,9 +142,9 @@ def sources(*suffixes: str) -> list[Path]:
 @pytest.mark.parametrize(
     ("path", "source", "wrong"),
     [
-        ("tokkit/vocab.py", "from tokkit.engines.compile import engine_of", True),
+        ("tokkit/vocab.py", "from tokkit.engine.compile import engine_of", True),
         ("tokkit/vocab.py", "def f():\n    import tokkit.tokenizer", True),
-        ("tokkit/vocab.py", "from tokkit import engines", True),
+        ("tokkit/vocab.py", "from tokkit import engine", True),
         ("tokkit/vocab.py", "from . import errors", False),
         ("tokkit/vocab.py", "if TYPE_CHECKING:\n    from tokkit.tokenizer import Tokenizer", False),
         ("tokkit/vocab.py", "from .formats.tiktoken import read", True),

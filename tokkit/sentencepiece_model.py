@@ -1,6 +1,6 @@
 """`SentencePieceModel`: the pieces, scores, types and rules of a SentencePiece model file, as plain data.
 
-Formats read and write it, trainers return it, and engines/sentencepiece.py runs it. This module runs nothing.
+Formats read and write it, trainers return it, and engine/sentencepiece.py runs it. This module runs nothing.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from tokkit import formats, lazy
 from tokkit.checks import ordered
 from tokkit.definition import Definition
 from tokkit.encoding.id_dtypes import as_dtype
-from tokkit.engines.compile import engine_of
-from tokkit.engines.decoding import Stream, decoding_of, sequences_of, without
-from tokkit.engines.special_tokens import Special
+from tokkit.engine.compile import engine_of
+from tokkit.engine.decoding import Stream, decoding_of, sequences_of, without
+from tokkit.engine.special_tokens import Special
 from tokkit.models.names import name_of
 from tokkit.threads import thread_count
 from tokkit.vocab import Vocab
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from tokkit.corpus.readers import InputErrors
     from tokkit.encoding import Encoding
     from tokkit.encoding.length_rules import Padding, Truncation
-    from tokkit.engines.assembly import Assembler, Own, Words
+    from tokkit.engine.assembly import Assembler, Own, Words
+    from tokkit.engine.encode_stream import Completions, EncodeStream
     from tokkit.formats.differences import Difference
     from tokkit.postprocessors.batch import Batch, Flat
-    from tokkit.streaming.encode_stream import Completions, EncodeStream
 
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -207,7 +207,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _assembler(self) -> Assembler:
-        from tokkit.engines.assembly import Assembler
+        from tokkit.engine.assembly import Assembler
 
         return Assembler(self._definition, self._engine)
 
@@ -294,13 +294,13 @@ class Tokenizer:
         that fits is returned unchanged. `count` is the number of ids of the returned part alone, whose tokens at the
         cut may differ. If a model without an unknown token has no ids for that part, more of it is cut off.
         """
-        from tokkit.streaming.truncation import truncated
+        from tokkit.engine.truncation import truncated
 
         return truncated(self, self._engine, text, n, special, side)
 
     def encode_stream(self, *, special: Special = "text") -> EncodeStream:
         """Return a stream that encodes text as it arrives: `feed(text) -> ids`, `flush() -> ids`."""
-        from tokkit.streaming.encode_stream import EncodeStream
+        from tokkit.engine.encode_stream import EncodeStream
 
         return EncodeStream(self._engine, special)
 
@@ -310,7 +310,7 @@ class Tokenizer:
         Each completion is a sequence of ids whose bytes begin with the rest of the text, as in tiktoken. Only for
         byte-level BPE.
         """
-        from tokkit.streaming.encode_stream import completions_of
+        from tokkit.engine.encode_stream import completions_of
 
         if self._completions is None:
             self._completions = completions_of(self._definition, self._engine)

@@ -11,7 +11,7 @@ import pytest
 import tokkit
 from strategies import adversarial
 from tokkit._core.encode import KEPT_BYTES
-from tokkit.engines.byte_level import ByteLevelEngine
+from tokkit.engine.byte_level import ByteLevelEngine
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from conftest import LONG, SPECIALS
 from reference import split, split_points
 from strategies import MAKERS, adversarial, documents, texts
 from tokkit._core.encode import split_points as of_core
-from tokkit.engines.special_tokens import finder_of
+from tokkit.engine.special_tokens import finder_of
 from tokkit.pretokenizers import patterns
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from strategies import adversarial
 from tokkit._core.encode import STAGES, StageTimer, clock_hertz, scan_seconds
 from tokkit._core.text import isa, isas, scan
 from tokkit.cli import stage_timing
-from tokkit.engines.byte_level import ByteLevelEngine
+from tokkit.engine.byte_level import ByteLevelEngine
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
 from tokkit.unicode_regex.compile import compile_pattern

@@ -15,7 +15,7 @@ static size_t naive(const tk_cut_rule *rule, const uint8_t *p, size_t n, size_t 
     return count;
 }
 
-/* A few atoms get bits: all, those of a range, or one. As in engines/cut_rules.py, nothing but Chinese characters and
+/* A few atoms get bits: all, those of a range, or one. As in engine/cut_rules.py, nothing but Chinese characters and
    ASCII may stand right of a cut, and no white space left of one. */
 static void set_rule(fz *f, tk_cut_rule *rule) {
     memset(rule, 0, sizeof *rule);

@@ -17,7 +17,7 @@ import tokkit
 from build import inputs
 from strategies import adversarial
 from tokenizer_checks import check_text, twin_of
-from tokkit.engines.interpreter import Interpreter
+from tokkit.engine.interpreter import Interpreter
 
 FORMATS = {"tokenizer_json": "tokenizer.json", "sentencepiece": "saved.model", "gguf": "vocabulary.gguf"}
 HEAD = 3

@@ -17,7 +17,7 @@ from typing import Any
 import tokkit
 from reference.decode_stream import text_of_ids
 from strategies import adversarial
-from tokkit.engines.interpreter import Interpreter
+from tokkit.engine.interpreter import Interpreter
 from tokkit.errors import TokkitError
 from tokkit.formats import decimals
 from tokkit.postprocessors.sequence import Sequence as InTurn

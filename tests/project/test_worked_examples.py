@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tokkit
-from tokkit.engines.interpreter import Interpreter
+from tokkit.engine.interpreter import Interpreter
 from tokkit.trainers.bpe import BYTE_CHARACTERS
 
 BERT_SENTENCES = {

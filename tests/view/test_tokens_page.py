@@ -15,8 +15,8 @@ import pytest
 import tokkit
 from browser import opened, text_of, title_of
 from tokkit import view
+from tokkit.engine.sampling import Merges
 from tokkit.errors import OptionError
-from tokkit.sampling.subwords import Merges
 from tokkit.view import notebook
 from tokkit.view.token_spans import TokenSpans, encoded
 from tokkit.view.tokens_page import MAX_BYTES

@@ -17,7 +17,7 @@ from extras import extra
 from page_checks import PHONE, faults, unreached
 from pages import HOSTILE
 from play_browser import HOSTILE_NAME, TOKENIZERS, Page
-from tokkit.sampling.subwords import Merges
+from tokkit.engine.sampling import Merges
 from tokkit.view import why
 
 extra("starlette")

@@ -16,7 +16,7 @@ from tokkit.errors import OptionError
 
 if TYPE_CHECKING:
     from tokkit.cli.costs import Price, Prices
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 COLUMNS = ("lines", "words", "bytes")

@@ -30,7 +30,7 @@ def measured(
     """
     from tokkit._core.encode import StageTimer, clock_hertz
     from tokkit._core.text import isas
-    from tokkit.engines.byte_level import ByteLevelEngine
+    from tokkit.engine.byte_level import ByteLevelEngine
 
     engine = ByteLevelEngine(definition)
     found: dict[str, Any] = {"tier": engine.split_engine, "limit": LIMIT, "isas": []}

@@ -33,17 +33,17 @@ def line_of(tok: Tokenizer, output: str, chosen: dict[str, Any]) -> Callable[[st
     """Return a function from a text to its line (str) or ids (list); None if plain encoding is enough."""
     special = chosen["special"]
     if chosen["explain"]:
-        from tokkit.sampling.subwords import Merges
+        from tokkit.engine.sampling import Merges
 
         merges = Merges(tok)
         return lambda text: "\n".join(explained(merges, text, special))
     if output == "subwords":
-        from tokkit.sampling.subwords import Segmenter
+        from tokkit.engine.sampling import Segmenter
 
         cutting = Segmenter(tok, chosen["separator"])
         return lambda text: cutting.segment(text, special=special)
     if chosen["dropout"] is not None:
-        from tokkit.sampling.subwords import Dropout
+        from tokkit.engine.sampling import Dropout
 
         chance, seeds = Dropout(tok, chosen["dropout"]), itertools.count(chosen["seed"] or 0)
         return lambda text: chance.encode(text, seed=next(seeds) % (1 << 64), special=special)
@@ -54,7 +54,7 @@ def explained(merges: Any, text: str, special: str) -> list[str]:
     r"""Return lines for each word: its symbols, then the symbols after each merge with the merge's number, from 1.
 
     >>> import tokkit
-    >>> from tokkit.sampling.subwords import Merges
+    >>> from tokkit.engine.sampling import Merges
     >>> tok = tokkit.train({"low": 5, "lowest": 2, "newer": 3}, model="bpe", vocab_size=13)
     >>> explained(Merges(tok), "low", "text")[2:5]
     ['         l o w </w>', '      1  lo w </w>', '      2  low </w>']

@@ -14,8 +14,8 @@ from tokkit.corpus import paths, readers
 from tokkit.corpus.stream_blocks import BLOCK_BYTES, CleanedStream, SeenStream, Source, StreamBlocks
 from tokkit.corpus.turns import Turns
 from tokkit.corpus.utf8 import not_utf8
-from tokkit.engines.engine import Engine, WholeEncoder
-from tokkit.engines.special_tokens import Special
+from tokkit.engine.engine import Engine, WholeEncoder
+from tokkit.engine.special_tokens import Special
 from tokkit.errors import CorpusError, OptionError, SpecialTokenError, VocabError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 

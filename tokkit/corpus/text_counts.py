@@ -15,7 +15,7 @@ from tokkit.corpus.readers import Corpus, InputErrors
 from tokkit.errors import SpecialTokenError
 
 if TYPE_CHECKING:
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 _SLICE_BYTES = 1 << 16

@@ -23,7 +23,7 @@ from tokkit.formats import temporary_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 StrPath = str | os.PathLike[str]

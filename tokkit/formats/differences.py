@@ -41,7 +41,7 @@ class Rule:
 
 def find(definition: Definition, there: Definition, rules: Sequence[Rule]) -> list[Difference]:
     """Return a difference for each rule, with the first of its texts that has other ids `there`."""
-    from tokkit.engines.compile import engine_of
+    from tokkit.engine.compile import engine_of
 
     here, other = engine_of(definition), engine_of(there)
     found = []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tokkit.definition import BPE, Definition, Split
-from tokkit.engines.engine import Engine
+from tokkit.engine.engine import Engine
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import sentencepiece
 from tokkit.pretokenizers import patterns

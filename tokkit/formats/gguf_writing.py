@@ -63,7 +63,7 @@ _ROLES = {
 
 def write(definition: Definition) -> bytes:
     """Return the GGUF file of a definition; FormatError if it could not give every text the definition's ids."""
-    from tokkit.engines.compile import engine_of
+    from tokkit.engine.compile import engine_of
     from tokkit.formats.fingerprint import fingerprint
 
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tokkit.definition import BPE, AddedToken, Definition, Split
 from tokkit.encoding.length_rules import Padding, Truncation
-from tokkit.engines.added_tokens import vanished
+from tokkit.engine.added_tokens import vanished
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.differences import Rule

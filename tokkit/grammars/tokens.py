@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tokkit._core.decode import TokenTries
-from tokkit.engines.decoding import decoding_of
+from tokkit.engine.decoding import decoding_of
 from tokkit.errors import GrammarError
 from tokkit.unicode_regex.code_points import LIMIT, CodePoints
 

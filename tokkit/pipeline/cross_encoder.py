@@ -19,7 +19,7 @@ from tokkit.pipeline.texts import chosen_prompt, listed, with_prompt
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
 
 FUNCTIONS: dict[str, Callable[[Floats], Floats]] = {"softmax": softmax, "sigmoid": sigmoid, "none": lambda x: x}
 """The functions that `classify` can apply to logits."""

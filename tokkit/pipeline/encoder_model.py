@@ -20,7 +20,7 @@ from tokkit.pipeline.packing import Packer
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.pipeline.encoder_loading import AnyEncoder, AnySpec, AnyWeights
     from tokkit.tokenizer import Tokenizer
 

@@ -14,7 +14,7 @@ from tokkit.postprocessors.plain import Plain
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 

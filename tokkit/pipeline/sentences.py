@@ -18,7 +18,7 @@ from tokkit.pipeline.texts import chosen_prompt, kept_columns, listed, normalise
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.pipeline.modules import Modules
 
 Floats = NDArray[np.float32]

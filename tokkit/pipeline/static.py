@@ -24,7 +24,7 @@ from tokkit.threads import thread_count
 if TYPE_CHECKING:
     from tokkit._core.text import Text
     from tokkit.embeddings import KeyedVectors
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 Floats = NDArray[np.float32]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tokkit._core.text import Text
     from tokkit.decoders.base import Decoder
     from tokkit.encoding import Encoding
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
 
 TEXT = (str, bytes, bytearray, memoryview)
 OVERLAP = 4

@@ -113,7 +113,7 @@ class ClassicBPE(WithBoundaries, WithForbidden, Resumable):
     `pattern` is "whitespace" (words are between white space) or "punctuation" (punctuation characters are words too).
     With `word_end` "apart", `suffix` is a separate symbol, as in the paper; with "attached", it is part of each word's
     last character, as in subword-nmt 0.2 and openai-gpt; with "none", there is none. `glossaries` are texts that always
-    become one token. `dropout` is the probability with which `tokkit.sampling.subwords.Dropout` skips a merge. Without
+    become one token. `dropout` is the probability with which `tokkit.engine.sampling.Dropout` skips a merge. Without
     `unk_token`, characters that are not in the corpus get no id. Ids: special tokens, glossaries, the alphabet in the
     order of its text, then tokens in the order of their merges.
 

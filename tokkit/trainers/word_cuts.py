@@ -8,7 +8,7 @@ import numpy as np
 
 from tokkit.corpus.stream_blocks import NOWHERE, Cut
 from tokkit.definition import BPE, Definition, Normalizer, Pretokenizer, Split
-from tokkit.engines.compile import engine_of
+from tokkit.engine.compile import engine_of
 from tokkit.models.wordlevel import WordLevel
 from tokkit.vocab import Vocab
 

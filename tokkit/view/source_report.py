@@ -19,7 +19,7 @@ from tokkit.errors import CorpusError, OptionError, SpecialTokenError
 from tokkit.escaping import show
 
 if TYPE_CHECKING:
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 StrPath = str | os.PathLike[str]

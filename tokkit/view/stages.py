@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 

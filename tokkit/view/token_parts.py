@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit.sampling.subwords import has_merges, merge_table
+from tokkit.engine.sampling import has_merges, merge_table
 
 if TYPE_CHECKING:
     from tokkit.tokenizer import Tokenizer

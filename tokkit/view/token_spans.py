@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.engines.decoding import decoding_of
+from tokkit.engine.decoding import decoding_of
 from tokkit.sentencepiece_model import SPACE, SentencePieceModel
 
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 Told = tuple[str, "float | None", int]

@@ -16,7 +16,7 @@ from tokkit.view.token_spans import TokenSpans, encoded, told
 
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding
-    from tokkit.engines.special_tokens import Special
+    from tokkit.engine.special_tokens import Special
     from tokkit.tokenizer import Tokenizer
 
 MAX_BYTES = 8 << 20

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tokkit.engine.sampling import Merges
 from tokkit.errors import OptionError
-from tokkit.sampling.subwords import Merges
 from tokkit.trainers import train
 from tokkit.view.reasons import merges_of, spelt
 from tokkit.view.stages import changed_by_stages

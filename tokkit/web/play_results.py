@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tokkit.engine.sampling import Merges, has_merges
 from tokkit.errors import TokkitError
 from tokkit.escaping import visible
-from tokkit.sampling.subwords import Merges, has_merges
 from tokkit.view.token_parts import TokenParts, with_parts
 from tokkit.view.token_spans import Spellings, TokenSpans, decoded, encoded, spellings_of, told
 from tokkit.web.errors import RequestError

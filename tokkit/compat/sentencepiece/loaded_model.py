@@ -13,9 +13,9 @@ from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.random import generator
 from tokkit.compat.sentencepiece.settings import nbest_timeout
 from tokkit.compat.sentencepiece.text import Piece, Segmented, SentencePieceText, in_characters
-from tokkit.engines.sentencepiece import SentencePieceEngine
+from tokkit.engine.segmentations import Segmentations
+from tokkit.engine.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError
-from tokkit.sampling.segmentations import Segmentations
 from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
 
 logger = logging.getLogger("tokkit")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from tokkit._core.split import SpecialMatcher
 from tokkit.definition import BPE, Definition, Split
-from tokkit.engines.special_tokens import finder_of
+from tokkit.engine.encode_stream import stable_part
+from tokkit.engine.special_tokens import finder_of
 from tokkit.errors import TokkitError
 from tokkit.formats import split_patterns
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.tiktoken import check_empty_token
-from tokkit.streaming.encode_stream import stable_part
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.vocab import Vocab
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit._core.encode import Finder
-    from tokkit.engines.byte_level import ByteLevelEngine
+    from tokkit.engine.byte_level import ByteLevelEngine
 
 
 Allowed = Literal["all"] | AbstractSet[str]

@@ -15,7 +15,7 @@ from tokkit.encoding import encoding as made_of
 from tokkit.encoding.columns import DTYPES
 
 if TYPE_CHECKING:
-    from tokkit.engines.engine import Aligned
+    from tokkit.engine.engine import Aligned
 
 Span = tuple[int, int]
 DIRECTIONS = ("left", "right")

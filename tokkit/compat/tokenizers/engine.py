@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tokkit.compat.tokenizers.models import Model
     from tokkit.encoding.encoding import Encoding as Made
     from tokkit.encoding.length_rules import Truncation
-    from tokkit.engines.assembly import Assembler
-    from tokkit.engines.engine import Aligned
+    from tokkit.engine.assembly import Assembler
+    from tokkit.engine.engine import Aligned
     from tokkit.postprocessors.layout import Frame
 
 logger = logging.getLogger("tokkit")
@@ -36,7 +36,7 @@ def of(model: State, stages: dict[str, State | None], added: list[State]) -> Tok
     """Return the tokenizer for a model, its stages by their keys, and added tokens, all as JSON."""
     if model.get("dropout"):
         logger.warning(
-            "dropout is %s, but encode does not apply it; use tokkit.sampling, with a seed", model["dropout"]
+            "dropout is %s, but encode does not apply it; use tokkit.engine.sampling, with a seed", model["dropout"]
         )
     return Tokenizer(definition_of(model, stages, added))
 

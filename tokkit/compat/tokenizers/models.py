@@ -358,7 +358,7 @@ class Unigram(Model):
 
     @property
     def alpha(self) -> float | None:
-        """The smoothing of sampling; None for the best segmentation. Only `tokkit.sampling` samples."""
+        """The smoothing of sampling; None for the best segmentation. Only `tokkit.engine.sampling` samples."""
         return getattr(self, "_alpha", None)
 
     @alpha.setter

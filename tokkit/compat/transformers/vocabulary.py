@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from tokkit.definition import BPE, Definition
-from tokkit.engines.added_tokens import content
+from tokkit.engine.added_tokens import content
 from tokkit.errors import TokkitError
 from tokkit.formats.byte_symbols import to_symbols
 from tokkit.models.char_bpe import CharBPE

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tokkit.definition import Definition
-from tokkit.engines.added_tokens import overlap, vanished
+from tokkit.engine.added_tokens import overlap, vanished
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import components, model_json, tokenizer_json
 from tokkit.formats.byte_symbols import is_symbols, to_bytes

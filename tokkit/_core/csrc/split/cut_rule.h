@@ -1,7 +1,7 @@
 /* Cut rules, which define the units of a text: spans that can be encoded independently.
 
    A text may be cut between two characters a and b where left[atom of a] & right[atom of b] is not 0. Each ASCII
-   character is an atom of its own; the others share five. engines/cut_rules.py makes the tables of the rules that
+   character is an atom of its own; the others share five. engine/cut_rules.py makes the tables of the rules that
    components state, and says why that is exact. */
 #ifndef TK_CUT_RULE_H
 #define TK_CUT_RULE_H

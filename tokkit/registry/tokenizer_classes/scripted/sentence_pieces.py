@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.align import AlignedText
-from tokkit.engines.sentencepiece import encoder_of
+from tokkit.engine.sentencepiece import encoder_of
 from tokkit.errors import CorpusError
 from tokkit.registry.tokenizer_classes.scripted.changed_text import ChangedText, TextRule
 from tokkit.sentencepiece_model import SentencePieceModel

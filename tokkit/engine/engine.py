@@ -1,0 +1,399 @@
+"""The base class of engines: text → ids, by a plan in the core if there is one, else by the interpreter."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit import limits
+from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end, count_part
+from tokkit._core.text import Grown, documents, to_utf8
+from tokkit.definition import Definition
+from tokkit.engine.special_tokens import MAX_POLICIES, Special, SpecialTokens
+from tokkit.errors import CorpusError, SpecialTokenError, VocabError
+from tokkit.threads import CHARACTERS_A_THREAD, run_threads
+from tokkit.unicode_regex.cost_limits import PatternTime
+
+if TYPE_CHECKING:
+    from tokkit._core.align import AlignedText
+    from tokkit._core.text import Text
+    from tokkit.engine.interpreter import Interpreter
+
+Words = NDArray[np.int32] | Callable[[], NDArray[np.int32]]
+Aligned = tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Words]
+"""(utf8, ids (n,), spans (n, 2) in its bytes, the number of each id's pretoken (n,) or a function for it)."""
+
+_LASTING = (str, bytes)  # immutable types, which threads can read
+
+
+Way = tuple[Encoder | None, Finder | None]
+"""How texts are encoded under one policy: an encoder of the core, if there is one, and a finder of added tokens."""
+
+InterpreterMaker = Callable[[Definition, int], "Interpreter"]
+"""(definition, grown_bytes) → the interpreter, made when it is first needed."""
+
+
+class Engine:
+    """Runs one definition. Safe to share between threads.
+
+    `encoder_for` of each engine returns the core's encoder; if that is None, the interpreter runs the definition.
+    """
+
+    split_engine = "components"
+    """The engine that splits text: "scanner" or "compiled" (in C), "regex", "components" or "model"."""
+    split_reason = ""
+    unreachable = 0
+    in_stages = True
+    """Whether stages before the model change text."""
+    encoder: Encoder | None = None
+    """The encoder of the core if no special token is allowed, for benchmarks."""
+
+    def __init__(self, definition: Definition, interpreter: InterpreterMaker | None = None) -> None:
+        self._definition = definition
+        self._make_interpreter = interpreter
+        self._tokens = SpecialTokens(definition)
+        self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
+        self._grown_bytes = limits.current().grown_bytes
+        self._text = self._way("text")
+        if self._text[0] is not None:  # unless another thread was first
+            self._text[0].bound(self._grown_bytes)
+
+    def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
+        """Return the core's encoder, None if the core cannot run the definition.
+
+        `as_stated`: the model may make special tokens of plain text, as it is defined; `normalized_first`: added tokens
+        are searched for in the normalized text.
+        """
+        return None
+
+    def _way(self, special: Special, text: Text | None = None) -> Way:
+        """Return the coder of a policy; SpecialTokenError for "raise" if the text has a special token."""
+        if special == "raise" and text is not None:
+            self._refuse(text)
+        allowed = self._tokens.allowed(special)
+        key = special == "all", allowed
+        if (way := self._ways.get(key)) is None:
+            if len(self._ways) >= MAX_POLICIES:
+                self._ways.clear()
+            encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
+            way = self._ways[key] = encoder, self._tokens.finder(allowed)
+        return way
+
+    def unusable(self, error: OverflowError) -> CorpusError:
+        """Return the error for a text that is too large, or that a stage makes too large."""
+        return limits.grown(error, self._grown_bytes) if isinstance(error, Grown) else CorpusError(str(error))
+
+    def _refuse(self, text: Text) -> None:
+        """Raise SpecialTokenError if a text contains a special token."""
+        for start, id_ in self.added_in(text):
+            if (name := self._tokens.name(id_)) is not None:
+                raise SpecialTokenError(
+                    f"the text contains the special token {name!r} at byte {start}; "
+                    'pass special="text" to read it as text, or "all" or a set to allow it as a token'
+                )
+
+    def added_in(self, text: Text) -> list[tuple[int, int]]:
+        """Return (byte, id) of each added token in a text if all are allowed."""
+        return self._interpreter.added_in(text) if self._tokens.ids else []
+
+    @functools.cached_property
+    def _interpreter(self) -> Interpreter:
+        if self._make_interpreter is None:
+            raise TypeError(f"this {type(self).__name__} was made without an interpreter; make it with engine_of")
+        return self._make_interpreter(self._definition, self._grown_bytes)
+
+    def special_name(self, id_: int) -> str | None:
+        """Return the text of a special token, None for another id."""
+        return self._tokens.name(id_)
+
+    def encode_by_parts(self, text: Text, special: Special, threads: int = 1) -> NDArray[np.uint32]:
+        """Return the ids of a text that the core does not encode; all patterns share one time limit."""
+        with PatternTime(len(text)):
+            return self._encode_by_parts(text, special, threads)
+
+    def _encode_by_parts(self, text: Text, special: Special, threads: int) -> NDArray[np.uint32]:
+        return self._interpreter.encode_array(text, special)
+
+    def encode(self, text: Text, special: Special = "text") -> list[int]:
+        """Return ids as a list."""
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            try:
+                return encoder.encode(text, finder)
+            except LookupError:  # the interpreter does it, or says which character has no token
+                pass
+            except OverflowError as error:
+                raise self.unusable(error) from None
+        ids: list[int] = self.encode_by_parts(text, special).tolist()
+        return ids
+
+    def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
+        """Return ids as a uint32 array; a long text is encoded by several threads if it may be cut."""
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            try:
+                # A batch puts ids in place part by part while they are in the CPU's cache, which helps with one thread
+                # too.
+                long = isinstance(text, _LASTING) and len(text) >= CHARACTERS_A_THREAD
+                if long and (threads > 1 or len(text) >= 4 * CHARACTERS_A_THREAD):
+                    return self._run(Batch(encoder, [text], finder), threads)[0]
+                return encoder.encode_array(text, finder)
+            except LookupError:
+                pass
+            except OverflowError as error:
+                raise self.unusable(error) from None
+        return self.encode_by_parts(text, special, threads)
+
+    def count(self, text: Text, special: Special = "text") -> int:
+        """Return the number of ids."""
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            try:
+                return encoder.count(text, finder)
+            except LookupError:
+                pass
+            except OverflowError as error:
+                raise self.unusable(error) from None
+        return len(self.encode_by_parts(text, special))
+
+    def encode_batch(
+        self, texts: Sequence[Text], special: Special, threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the ids of all texts in one array, and the int64 offsets between the texts."""
+        special = special if isinstance(special, str) else frozenset(special)
+        if special == "raise":
+            for text in texts:
+                self._refuse(text)
+            special = "text"
+        return self._encode_several(texts, special, threads)
+
+    def _encode_several(
+        self, texts: Sequence[Text], special: Special, threads: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Return the same as `encode_batch`, for a policy that never raises."""
+        encoder, finder = self._way(special)
+        if encoder is not None:
+            try:
+                return self._run(Batch(encoder, list(texts), finder), threads)
+            except LookupError:
+                pass
+            except OverflowError as error:
+                raise self.unusable(error) from None
+        arrays = [self.encode_array(text, special) for text in texts]
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum([len(array) for array in arrays], out=offsets[1:])
+        return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
+
+    def encode_documents(
+        self,
+        data: bytes,
+        ends: bytes | None,
+        special: Special,
+        threads: int,
+        *,
+        narrow: bool = False,
+        before: int | None = None,
+        after: int | None = None,
+        valid: bool = False,
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return ids and offsets, as `encode_batch`, of the documents of a block of UTF-8.
+
+        They end at `ends` (packed int64), or are its lines. Ids are uint16 if `narrow`, and `before` and `after` are
+        ids that are put around each document. UTF-8 that is known to be `valid` is not checked again.
+        """
+        marks = {"before": -1 if before is None else before, "after": -1 if after is None else after}
+        encoder, finder = (None, None) if special == "raise" else self._way(special)
+        if encoder is not None:
+            try:
+                return self._run(Batch(encoder, [data], finder, [ends], narrow=narrow, valid=valid, **marks), threads)
+            except LookupError:
+                pass
+            except OverflowError as error:
+                raise self.unusable(error) from None
+        ids, offsets = self.encode_batch(documents(data, ends), special, threads)
+        ids = ids.astype(np.uint16 if narrow else np.uint32, copy=False)
+        return framed(ids, offsets, before, after) if before is not None or after is not None else (ids, offsets)
+
+    def _run(self, batch: Batch, threads: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return the ids and offsets of a batch, encoded by up to `threads` threads."""
+        try:
+            # Each further thread brings a cache of its own, which pays only if there is much to encode.
+            run_threads(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
+            return batch.result()
+        finally:
+            batch.close()
+
+    def runs_in_core(self, special: Special) -> bool:
+        """Whether no component in Python is asked by this policy."""
+        return self._way("text" if special == "raise" else special)[0] is not None
+
+    # ---- texts that come in parts
+
+    @property
+    def whole_reason(self) -> str:
+        """Why a text cannot be cut for several threads or into blocks of a file; "" if it can."""
+        encoder = self._text[0]
+        if encoder is None:
+            return "a component in Python sees the whole text"
+        return "" if encoder.splittable else self.uncut_reason
+
+    uncut_reason = "its stages have no place to cut in common"
+    """The reason for a plan of the core that cannot be cut."""
+
+    def last_cut(self, utf8: bytes | bytearray, n: int, special: Special, searched: int = 0) -> int:
+        """Return the last place in utf8[:n], after which more text may follow, where the text may be cut; 0 for none.
+
+        utf8[:searched] is known to have none, from an earlier call.
+        """
+        encoder, finder = self._way("all" if special == "raise" else special)
+        return 0 if encoder is None else block_end(utf8, n, encoder, finder, searched)
+
+    def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
+        """Return where utf8[:n] may be cut inside a word, if `last_cut` finds no place; 0 for nowhere.
+
+        This takes about as long as encoding it.
+        """
+        return 0
+
+    def block_cut(self, utf8: bytes | bytearray, n: int, searched: int, special: Special) -> int:
+        """Return the last known place where utf8[:n], after which more text may follow, may be cut; 0 for none."""
+        return self.last_cut(utf8, n, special, searched) or self.open_cut(utf8, n, special)
+
+    def pretoken_cut(self, utf8: bytes | bytearray, n: int, searched: int) -> int:
+        """Return the same for plain text, but only where a pretoken ends."""
+        return self.last_cut(utf8, n, "text", searched)
+
+    def count_part(self, utf8: bytes, start: int, end: int) -> tuple[int, int, int]:
+        """Return (first, last, n) of the text utf8[start:end]: where it may be cut first and last.
+
+        n is the number of ids before the first and after the last together; if there is none, both are `end`.
+        """
+        encoder, finder = self._text
+        if encoder is not None:
+            try:
+                return count_part(utf8, start, end, encoder, finder)
+            except LookupError:
+                pass
+            except OverflowError as error:
+                raise self.unusable(error) from None
+        return end, end, self.count(utf8[start:end])
+
+    def encode_part(self, utf8: bytes, special: Special, *, continues: bool, goes_on: bool) -> list[int]:
+        """Return the ids of a part of a text that was cut by `last_cut` or `open_cut`."""
+        encoder, finder = self._way(special, utf8)
+        if encoder is None or not (continues or goes_on):
+            return self.encode(utf8, special)
+        try:
+            return encoder.encode_part(utf8, finder, continues, goes_on)
+        except LookupError as error:
+            reason = str(error)
+        except OverflowError as error:
+            raise self.unusable(error) from None
+        self.encode_by_parts(utf8, special)  # says which character has no token
+        raise VocabError(reason)
+
+    def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
+        """Return an encoder for the blocks of a file, for one thread: `encode(buffer, n, …)` and `close()`."""
+        refuses = special == "raise"
+        encoder, finder = self._way("all" if refuses else special)
+        if encoder is None or (refuses and not self._plainly_special):
+            return WholeEncoder(self, special, narrow)
+        return BlockEncoder(encoder, finder, refuses, narrow)
+
+    @property
+    def _plainly_special(self) -> bool:
+        """Whether "raise" can be decided block by block: all added tokens are special, in the original text."""
+        return self._tokens.as_they_stand and len(self._tokens.ids) == len(self._definition.added_tokens)
+
+    # ---- offsets, stages, facts
+
+    def aligned(self, text: Text, special: Special) -> Aligned:
+        """Return (utf8, ids, byte spans (n, 2), words) for a text."""
+        if (found := self.framed(text, special, b"", b"")) is not None:
+            return found
+        with PatternTime(len(text)):
+            return self._interpreter.aligned(text, special)
+
+    def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
+        """Return `aligned` with ids (packed uint32) around the text; None if the core does not encode it.
+
+        The surface of each token, except added tokens, is the text that it covers.
+        """
+        encoder, finder = self._text if special == "text" else self._way(special, text)
+        if encoder is not None:
+            utf8 = to_utf8(text)
+            try:
+                found = encoder.aligned(utf8, finder, before, after)
+            except LookupError:  # the interpreter does it, or says which character has no token
+                return None
+            except OverflowError as error:
+                raise self.unusable(error) from None
+            if found is not None:
+                return utf8, *found
+        return None
+
+    def spans(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.int64]]:
+        """Return (utf8, byte spans (n, 2)) for a text as `aligned` does, but faster if spans follow from ids."""
+        utf8, _, spans, _ = self.aligned(text, special)
+        return utf8, spans
+
+    def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
+        """Return the surface of each token of `aligned`; None if each is the text that it covers."""
+        with PatternTime(len(text)):
+            return self._interpreter.surfaces(text, special, ids, words)
+
+    def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
+        """Yield (name, text) after each stage; the text is one object that the next stage changes."""
+        return self._interpreter.stages(text, special)
+
+    def cache_info(self) -> dict[str, int]:
+        """Return sizes and counts of the caches, of all policies together."""
+        encoders = {id(encoder): encoder for encoder, _ in self._ways.values() if encoder is not None}
+        totals: dict[str, int] = {}
+        for encoder in encoders.values():
+            for name, value in encoder.cache_info().items():
+                totals[name] = value if name == "max_words" else totals.get(name, 0) + value
+        return totals or self._interpreter.cache_info()
+
+    def merges(self) -> NDArray[np.uint32]:
+        """Return the merges that can happen, (n, 3) ids of left, right and result, of BPE over bytes."""
+        return np.empty((0, 3), dtype=np.uint32)
+
+
+def framed(
+    ids: NDArray[Any], offsets: NDArray[np.int64], before: int | None, after: int | None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the ids of texts and their offsets, with an id before and after each text (None: without it)."""
+    n_marks = (before is not None) + (after is not None)
+    moved = offsets + n_marks * np.arange(len(offsets))
+    made = np.empty(len(ids) + n_marks * (len(offsets) - 1), dtype=ids.dtype)
+    is_text = np.ones(len(made), dtype=bool)
+    for mark, places in ((before, moved[:-1]), (after, moved[1:] - 1)):
+        if mark is not None:
+            is_text[places] = False
+            made[places] = mark
+    made[is_text] = ids
+    return made, moved
+
+
+class WholeEncoder:
+    """The interface of BlockEncoder for engines that cannot cut texts into blocks: each block is a whole text."""
+
+    def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
+        self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
+
+    def encode(self, text: bytearray, n: int, continues: bool = False, goes_on: bool = False) -> NDArray[Any]:
+        """Return the ids of text[:n]."""
+        utf8 = bytes(memoryview(text)[:n])
+        try:
+            utf8.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError("not UTF-8", error.start) from None
+        return self._engine.encode_array(utf8, self._special).astype(self._dtype)
+
+    def close(self) -> None:
+        """Do nothing, because there is no thread's cache to release."""

@@ -1,5 +1,0 @@
-"""Engines run definitions: they turn text into ids, for every tokenizer.
-
-Begin with engine.py. plan.py decides which stages the core runs, cut_rules.py where a text may be cut. interpreter.py
-runs components one by one: it is the reference, and runs components that users write in Python.
-"""
