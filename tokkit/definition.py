@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tokkit import pickled, renamed
+from tokkit.checks import checked_int, is_text
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import MAX_ID, Vocab
 
@@ -68,29 +69,6 @@ class Split:
 
     pattern: str | None
     keep_unmatched: bool = False
-
-
-def checked_int(owner: str, name: str, value: object, minimum: int = 0, maximum: int = (1 << 32) - 1) -> None:
-    """Raise OptionError unless `value` is an int from `minimum` to `maximum`, and not a bool."""
-    if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
-        raise OptionError(f"{owner}: {name} is {value!r}; it must be an int from {minimum} to {maximum}")
-
-
-def check_flag(name: str, value: object) -> None:
-    """Raise OptionError if an option is not a bool."""
-    if not isinstance(value, bool):
-        raise OptionError(f"{name} is {value!r}; it must be True or False")
-
-
-def is_text(value: object) -> bool:
-    """Return whether a value is a str without lone surrogates, so that it has UTF-8."""
-    if not isinstance(value, str):
-        return False
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def checked_special_tokens(tokens: Mapping[str, int]) -> dict[str, int]:

@@ -6,10 +6,10 @@ import json
 
 from mutate_json import CHANGE
 from reference.decode_stream import text_of_stream
+from tokkit.checks import is_text
 from tokkit.decoders import table
 from tokkit.decoders.spaced import Spaced
 from tokkit.decoders.streaming import ChainStream
-from tokkit.definition import is_text
 from tokkit.errors import TokkitError
 from tokkit.formats import components
 

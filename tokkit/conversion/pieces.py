@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from tokkit.checks import is_text
 from tokkit.conversion.editing import Edited
-from tokkit.definition import is_text
 from tokkit.errors import OptionError, VocabError
 from tokkit.formats.sentencepiece import whole_model
 from tokkit.models.names import described

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from tokkit.checks import is_text
 from tokkit.corpus import id_writers, paths
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.corpus.shards import keys, refuse_repeats
@@ -16,7 +17,6 @@ from tokkit.data import manifest
 from tokkit.data.documents import DocumentEncoder
 from tokkit.data.rearranging import Rearranged
 from tokkit.data.writers import WRITERS, Chunk, Writer
-from tokkit.definition import is_text
 from tokkit.errors import OptionError, VocabError
 from tokkit.formats import temporary_files
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
+from tokkit.checks import check_flag
 from tokkit.decoders.base import Decoder, check_text
 from tokkit.decoders.wordpiece import clean
-from tokkit.definition import check_flag
 
 
 @dataclass(frozen=True, slots=True)

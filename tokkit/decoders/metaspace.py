@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tokkit.checks import check_flag
 from tokkit.decoders.base import Decoder, check_character, replace_each
-from tokkit.definition import check_flag
 from tokkit.errors import OptionError
 
 SCHEMES = ("always", "first", "never")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tokkit.checks import check_flag
 from tokkit.decoders.base import Decoder, change_each, check_text
-from tokkit.definition import check_flag
 
 # Replacements of the clean-up; the order matters, because one may create or break a match of the next.
 _CLEANED = (

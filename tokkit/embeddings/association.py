@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import as_float
 from tokkit.embeddings.sparse import SparseMatrix
 from tokkit.errors import CorpusError, OptionError, ShapeError
-from tokkit.nn.checks import as_float
 
 
 def pmi(counts: SparseMatrix, *, smoothing: float = 1.0) -> SparseMatrix:

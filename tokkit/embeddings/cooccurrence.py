@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.embed import ContextRows, MergedRows
+from tokkit.checks import as_int
 from tokkit.embeddings.growing_arrays import GrowingArrays
 from tokkit.embeddings.sparse import SparseMatrix
 from tokkit.errors import CorpusError, OptionError
-from tokkit.nn.checks import as_int
 
 if TYPE_CHECKING:
     from tokkit.embeddings.training_ids import TrainingIds

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import as_float, as_int
 from tokkit.embeddings.keyed_vectors import KeyedVectors
 from tokkit.embeddings.sparse import SparseMatrix
 from tokkit.errors import OptionError
-from tokkit.nn.checks import as_float, as_int
 
 METHODS = ("randomized", "arpack")
 OVERSAMPLING = 10

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core.embed import train_glove
+from tokkit.checks import as_float, as_int
 from tokkit.embeddings.association import check_counts
 from tokkit.embeddings.cooccurrence import count_cooccurrence
 from tokkit.embeddings.glove_state import GloVeState
@@ -19,7 +20,6 @@ from tokkit.embeddings.shuffled_records import RECORD, shuffled_records
 from tokkit.embeddings.sparse import SparseMatrix
 from tokkit.embeddings.training_ids import TrainingIds
 from tokkit.errors import CorpusError, FormatError, OptionError, ShapeError
-from tokkit.nn.checks import as_float, as_int
 from tokkit.threads import thread_count
 
 if TYPE_CHECKING:

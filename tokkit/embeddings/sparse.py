@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core.embed import sparse_product
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError, VocabError
-from tokkit.nn.checks import as_int
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -10,10 +10,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.checks import ordered
+from tokkit.checks import as_int, ordered
 from tokkit.embeddings.sparse import SparseMatrix
 from tokkit.errors import CorpusError, OptionError
-from tokkit.nn.checks import as_int
 
 NORMS = ("l2", "l1", None)
 

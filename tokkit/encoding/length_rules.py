@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tokkit import limits
-from tokkit.definition import checked_int, is_text
+from tokkit.checks import checked_int, is_text
 from tokkit.errors import OptionError
 
 

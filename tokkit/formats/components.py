@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tokkit.definition import is_text
+from tokkit.checks import is_text
 from tokkit.errors import FormatError, PatternError, TokkitError
 from tokkit.formats import split_patterns, strict_json
 from tokkit.formats.split_patterns import ONIGURUMA

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def is_encodable(text: str) -> bool:
-    """Return whether text can be UTF-8: lone surrogates cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def is_utf_8(data: bytes) -> bool:
     """Return whether bytes are UTF-8."""
     try:

@@ -12,6 +12,7 @@ import codecs
 import json
 from collections.abc import Iterator, Mapping
 
+from tokkit.checks import is_text
 from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
@@ -95,7 +96,7 @@ def _added_tokens(data: bytes, known: Mapping[str, int]) -> dict[str, int]:
     owners = {id_: text for text, id_ in known.items()}
     for text, id_ in added.items():
         where = f"{ADDED}[{strict_json.brief(text)}]"
-        if not text or not conversion.is_encodable(text):
+        if not text or not is_text(text):
             raise FormatError(f"{where}: a token cannot have this text")
         if known.get(text, id_) != id_:
             raise FormatError(f"{where}: its id is {id_} here, and {known[text]} in the vocabulary")

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.definition import AddedToken, Definition, is_text
+from tokkit.checks import is_text
+from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import decimals, strict_json
 from tokkit.formats.byte_level_json import merges_in_turn

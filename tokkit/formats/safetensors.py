@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.definition import is_text
+from tokkit.checks import is_text
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.escaping import visible
 from tokkit.formats import files

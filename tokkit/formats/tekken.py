@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any
 
+from tokkit.checks import is_text
 from tokkit.definition import BPE, Definition, Split
 from tokkit.errors import FormatError, PatternError
 from tokkit.formats import conversion, split_patterns, strict_json
@@ -191,7 +192,7 @@ def _special_tokens(listed: list[Any] | None, version: int, n: int) -> Mapping[s
             rank, text = token.take("rank", int), token.take("token_str", str)
             token.take("is_control", bool, default=True)
             token.finish()
-            if not text or not conversion.is_encodable(text):
+            if not text or not is_text(text):
                 raise FormatError(f"{token.at('token_str')}: {text!a} is not text that a token can have")
             if rank in by_id:
                 raise FormatError(f"{token.at('rank')}: {rank} is the rank of a token before it")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tokkit import renamed
 from tokkit._core.encode import PieceEncoder, find_merges
-from tokkit.definition import check_flag
+from tokkit.checks import check_flag
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import base
 from tokkit.unicode_regex.atoms import BLANK, HAN, LEADS, OTHER, WHITE, Matrix, nowhere

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import renamed
-from tokkit.definition import check_flag
+from tokkit.checks import check_flag
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import base
 from tokkit.vocab import Vocab

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit.checks import as_int
 from tokkit.errors import ShapeError
 from tokkit.nn.arrays import floats, take
 from tokkit.nn.attention import padding_of
-from tokkit.nn.checks import as_int
 from tokkit.nn.functional import activate, softmax
 from tokkit.nn.linear import Linear
 

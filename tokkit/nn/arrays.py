@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.checks import as_int
 from tokkit.threads import thread_count
 
 Floats = NDArray[np.float32]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import nn as kernels
+from tokkit.checks import as_float
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, output, starts_of
-from tokkit.nn.checks import as_float
 
 BLOCK = kernels.BLOCK
 """The block size of block masks is this, or a multiple of it."""

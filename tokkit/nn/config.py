@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokkit import renamed
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.linear import check_dtype
 from tokkit.nn.rope import RopeConfig
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.nn import KeyValues, kv_rows
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats
-from tokkit.nn.checks import as_int
 from tokkit.nn.cross_memory import Memory
 
 FIRST_TOKENS = 256

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.config import GATES, Shapes, TransformerConfig
 from tokkit.nn.positions import relative_buckets
 from tokkit.nn.rope import RopeConfig

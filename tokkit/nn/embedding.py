@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import nn as kernels
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, initial, output, rows_of
-from tokkit.nn.checks import as_int
 
 
 class Embedding:

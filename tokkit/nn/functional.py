@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit._core import nn as kernels
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, added_rows, check_overlap, current_threads, floats, matrix, output, rows_of
-from tokkit.nn.checks import as_int
 
 ACTIVATIONS = kernels.ACTIVATIONS
 """Names of activations: "gelu" is by erf, "gelu_tanh" its approximation, "silu" also known as swish."""

@@ -11,9 +11,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.greatest import greatest, top
 
 FIRST_SORTED = 256

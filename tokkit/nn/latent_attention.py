@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, take_all
 from tokkit.nn.attention import attention
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.config import Shapes
 from tokkit.nn.kv_cache import KVCache, Use
 from tokkit.nn.linear import Linear, buffer, check_dtype

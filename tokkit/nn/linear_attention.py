@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit._core import nn as kernels
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, output
 from tokkit.nn.attention import check_heads, padding_of
-from tokkit.nn.checks import as_int
 from tokkit.nn.linear import Linear
 
 PIECE = 1024

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, ids_of
-from tokkit.nn.checks import as_int
 from tokkit.nn.functional import log_softmax
 
 

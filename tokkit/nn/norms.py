@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, take
-from tokkit.nn.checks import as_int
 from tokkit.nn.functional import layer_norm, rms_norm
 
 

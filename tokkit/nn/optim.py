@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tokkit._core import grad as core
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError, TrainingError
 from tokkit.nn.arrays import Floats, current_threads
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad.parameters import Parameters
 
 __all__ = ["MAX_BAD_STEPS", "SGD", "AdamW", "StepReport", "WarmupCosine", "WeightAverage"]

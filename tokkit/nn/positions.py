@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, ids_of, take
 from tokkit.nn.attention import DistanceBias
-from tokkit.nn.checks import as_float, as_int
 
 
 def sinusoidal(positions: ArrayLike | int, dim: int, *, base: float = 10000.0) -> Floats:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, floats, take, take_all
 from tokkit.nn.attention import attention, check_heads
-from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes, TransformerConfig
 from tokkit.nn.linear import Linear
 from tokkit.nn.positions import sinusoidal

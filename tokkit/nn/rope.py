@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit import pickled
 from tokkit._core import nn as kernels
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, output
-from tokkit.nn.checks import as_float, as_int
 
 Doubles = NDArray[np.float64]
 SCALINGS = ("none", "linear", "power", "ntk", "dynamic", "ntk-by-parts", "yarn", "llama3")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import as_int
 from tokkit.errors import ShapeError
 from tokkit.nn.arrays import Floats, floats
 from tokkit.nn.attention import attention, check_heads
-from tokkit.nn.checks import as_int
 from tokkit.nn.rope import Rope
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import nn as kernels
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, output
 from tokkit.nn.attention import BLOCK, check_heads, padding_of
-from tokkit.nn.checks import as_float, as_int
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokkit.definition import check_flag
+from tokkit.checks import check_flag
 from tokkit.normalizers.base import Normalizer, Specs
 from tokkit.unicode_regex.atoms import AT_END, AT_START, WHITES, CutRule, everywhere, nowhere
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit.checks import ordered
+from tokkit.checks import as_int, ordered
 from tokkit.errors import OptionError
 from tokkit.nn import decoder_states
 from tokkit.nn.arrays import Floats, ids_of
-from tokkit.nn.checks import as_int
 from tokkit.nn.generation import log_probabilities
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import generation

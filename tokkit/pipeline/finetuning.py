@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.arrays import Floats
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad import LoraOptions, Parameters, SentencePairs
 from tokkit.pipeline import training_loop
 from tokkit.pipeline.adapters import stated, written

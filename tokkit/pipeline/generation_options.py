@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.decoder_cache import DecoderCache
 from tokkit.nn.generation import Constraint, Sampling
 

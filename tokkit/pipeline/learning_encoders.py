@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError
 from tokkit.formats import files
 from tokkit.formats.safetensors import Tensor, Tensors, write_safetensors
@@ -19,7 +20,6 @@ from tokkit.formats.sharded import WHOLE, read_model
 from tokkit.loading import load as load_tokenizer
 from tokkit.nn import current_threads
 from tokkit.nn.arrays import Floats
-from tokkit.nn.checks import as_int
 from tokkit.nn.grad import EncoderConfig, LoraOptions
 from tokkit.nn.grad.encoder_config import TABLES
 from tokkit.nn.grad.masked_lm import HEAD_BIASES

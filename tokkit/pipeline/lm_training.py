@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError
-from tokkit.nn.checks import as_int
 from tokkit.nn.grad import CausalLM, LoraOptions, Parameters
 from tokkit.nn.grad.causal_lm import weight_shapes
 from tokkit.pipeline import lm_folders, modules, training_loop

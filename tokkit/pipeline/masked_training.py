@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from tokkit.checks import as_float
 from tokkit.errors import OptionError
 from tokkit.formats import files
 from tokkit.formats.safetensors import write_safetensors
 from tokkit.formats.sharded import WHOLE
 from tokkit.loading import load as load_tokenizer
 from tokkit.nn.arrays import Floats
-from tokkit.nn.checks import as_float
 from tokkit.nn.grad import LoraOptions, MaskedLM, Parameters, mask_tokens
 from tokkit.nn.grad.masked_lm import HEAD_BIASES, head_shapes
 from tokkit.pipeline import families, lm_folders, modules, training_loop

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError
-from tokkit.nn.checks import as_int
 
 if TYPE_CHECKING:
     from tokkit.pipeline.causal_model import CausalModel

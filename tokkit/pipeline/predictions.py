@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.nn.checks import as_int
+from tokkit.checks import as_int
 from tokkit.pipeline.perplexity import windows
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, TrainingError
 from tokkit.formats import files
 from tokkit.nn import threads as limited_threads
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad import Parameters
 from tokkit.nn.grad.tape import is_bf16
 from tokkit.nn.optim import AdamW, WarmupCosine, WeightAverage

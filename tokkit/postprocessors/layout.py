@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tokkit.definition import check_flag, is_text
+from tokkit.checks import check_flag, is_text
 from tokkit.encoding.columns import filled
 from tokkit.encoding.encoding import Encoding, Overflow, added, derived, joined
 from tokkit.encoding.length_rules import Truncation

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tokkit.definition import is_text
+from tokkit.checks import is_text
 from tokkit.errors import OptionError, PatternError
 from tokkit.pretokenizers import patterns
 

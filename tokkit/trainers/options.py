@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypedDict
 
 from tokkit._core.train import WordCounts
+from tokkit.checks import check_flag, is_text
 from tokkit.corpus.readers import Unit
-from tokkit.definition import Definition, check_flag, is_text
+from tokkit.definition import Definition
 from tokkit.errors import OptionError
 from tokkit.trainers.counts import Counter, Reporter
 

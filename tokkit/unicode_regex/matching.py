@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tokkit.definition import is_text
+from tokkit.checks import is_text
 from tokkit.errors import OptionError, PatternError
 from tokkit.unicode_regex import cost_limits
 from tokkit.unicode_regex.versions import NAMED, as_of_version, pinned

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit.nn.checks import as_int
+from tokkit.checks import as_int
 from tokkit.pipeline.generation import Batch, Event, Text, threads
 from tokkit.pipeline.generation_options import GenerationOptions
 from tokkit.web.errors import RequestError

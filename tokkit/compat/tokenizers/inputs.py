@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
+from tokkit.checks import is_text
 from tokkit.compat.tokenizers.values import wrong_type
-from tokkit.definition import is_text
 
 Text = str | list[str]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tokkit._core import grad as core
+from tokkit.checks import as_float
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads
-from tokkit.nn.checks import as_float
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape
 from tokkit.nn.norms import BatchNormState

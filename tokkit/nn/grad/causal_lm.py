@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, ids_of, initial
-from tokkit.nn.checks import as_int
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.grad.attention import SelfAttention, Turn
 from tokkit.nn.grad.fused_loss import loss_of_rows

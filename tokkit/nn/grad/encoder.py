@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import grad as grad_core
 from tokkit._core import nn as core
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, initial
-from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes
 from tokkit.nn.encoder import checked_packed, position_ids
 from tokkit.nn.grad.attention import DistanceBias, Run, SelfAttention, Turn

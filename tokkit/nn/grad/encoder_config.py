@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from tokkit.checks import as_int
 from tokkit.errors import OptionError
-from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes, TransformerConfig
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.grad.attention import AttentionOptions

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from tokkit._core import grad as grad_core
 from tokkit._core import nn as core
+from tokkit.checks import as_float
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats, current_threads
-from tokkit.nn.checks import as_float
 from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.grad.parameters import Parameters
 from tokkit.nn.grad.tape import Tape

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad.parameters import Parameters, Shapes
 
 TARGETS = ("q", "k", "v", "o", "gate", "up", "down")

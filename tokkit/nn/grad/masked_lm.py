@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tokkit.checks import as_float
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, ids_of
-from tokkit.nn.checks import as_float
 from tokkit.nn.config import Shapes
 from tokkit.nn.grad.encoder import EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.encoder_config import EncoderConfig

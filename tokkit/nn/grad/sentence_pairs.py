@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit._core import grad as core
+from tokkit.checks import as_float, as_int
 from tokkit.errors import ShapeError
 from tokkit.nn.arrays import Floats, current_threads
-from tokkit.nn.checks import as_float, as_int
 from tokkit.nn.grad.encoder import EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.encoder_config import EncoderConfig
 from tokkit.nn.grad.layers import seed_dropouts

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit._core import grad as core
+from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of
-from tokkit.nn.checks import as_int
 from tokkit.nn.config import Shapes
 from tokkit.nn.grad.encoder import EncoderTrunk, PackedTexts, loaded
 from tokkit.nn.grad.encoder_config import EncoderConfig
