@@ -23,7 +23,7 @@ from benchmarks.sentencepiece_job import TRAINERS
 from tokkit._core.text import Normalizer
 from tokkit._core.train import PieceRules, WordCounts
 from tokkit.formats import sentencepiece
-from tokkit.sentencepiece_model import NORMAL, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 
 LONGEST = 16
 

@@ -289,7 +289,8 @@ def small(bundled: str) -> Small:
 def make_tokenizer(small: Small) -> Callable[..., tokkit.Tokenizer]:
     """(kind "rank" or "merges", pattern name or text, special tokens) → a tokenizer of the small vocabulary."""
     import tokkit
-    from tokkit.definition import BPE, Definition, Split
+    from tokkit.definition import Definition, Split
+    from tokkit.models.bpe import BPE
     from tokkit.pretokenizers import patterns
     from tokkit.vocab import Vocab
 

@@ -22,8 +22,8 @@ TABLE = """
 4 chat
 4 grammars
 3 engine formats corpus data
-2 normalizers pretokenizers models postprocessors decoders nn
-1 definition sentencepiece_model encoding vocab unicode_regex
+2 normalizers pretokenizers postprocessors decoders nn
+1 definition encoding models vocab unicode_regex
 1 errors limits threads version lazy checks
 1 interrupts pickled progress moved renamed escaping
 0 _core

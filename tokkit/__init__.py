@@ -6,7 +6,7 @@ from tokkit import moved as moved
 _MODULES = {
     "AddedToken": "tokkit.definition",
     "AlignedEncodings": "tokkit.encoding.aligned_encodings",
-    "BPE": "tokkit.definition",
+    "BPE": "tokkit.models.bpe",
     "ChatError": "tokkit.errors",
     "CorpusError": "tokkit.errors",
     "Definition": "tokkit.definition",

@@ -21,7 +21,7 @@ from tokkit.compat.tiktoken.live import from_tiktoken
 from tokkit.compat.tokenizers.live import from_tokenizers
 from tokkit.compat.transformers.loading import from_transformers
 from tokkit.conversion import convert
-from tokkit.definition import BPE, AddedToken, Definition, Split
+from tokkit.definition import AddedToken, Definition, Split
 from tokkit.encoding import Encoding
 from tokkit.encoding.aligned_encodings import AlignedEncodings, align
 from tokkit.encoding.length_rules import Padding, Truncation
@@ -42,6 +42,7 @@ from tokkit.errors import (
     WorkerError,
 )
 from tokkit.loading import load
+from tokkit.models.bpe import BPE
 from tokkit.registry import encoding_for_model, get_encoding
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers import train

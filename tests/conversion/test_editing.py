@@ -16,9 +16,8 @@ from sentencepiece_models import by_chance, text_by_chance
 from strategies import adversarial
 from tokkit.conversion import add_tokens, count_ids, extend, merge, prune, remap_embeddings, resize
 from tokkit.corpus import bundled
-from tokkit.definition import AddedToken
+from tokkit.definition import AddedToken, definition_of
 from tokkit.errors import CorpusError, OptionError, ShapeError, VocabError
-from tokkit.sentencepiece_model import definition_of
 
 KINDS: dict[str, dict[str, Any]] = {
     "bbpe": {"special_tokens": ["<|end|>"]},
@@ -96,7 +95,8 @@ def test_models_by_chance_are_pruned_soundly(kind: str) -> None:
 
 
 def test_merge_lists_and_ranks_by_chance_are_pruned_soundly() -> None:
-    from tokkit.definition import BPE, Definition, Split
+    from tokkit.definition import Definition, Split
+    from tokkit.models.bpe import BPE
     from tokkit.models.char_bpe import CharBPE
     from tokkit.vocab import Vocab
 

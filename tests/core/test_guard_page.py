@@ -22,8 +22,8 @@ from strategies import adversarial
 from tokkit._core.encode import BPEEncoder
 from tokkit._core.split import SplitPattern
 from tokkit._core.text import isas, scan, to_utf8
-from tokkit.definition import BPE
 from tokkit.models import bpe
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.unicode_regex import automaton as automata
 from tokkit.unicode_regex import syntax

@@ -22,8 +22,8 @@ from reference.split import split
 from strategies import adversarial
 from tokkit._core.encode import BPEEncoder
 from tokkit._core.text import isas, to_utf8
-from tokkit.definition import BPE
 from tokkit.models import bpe
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers.patterns import BYTE_LEVEL, CL100K, LLAMA3, O200K, QWEN2, R50K, SCANNERS
 from tokkit.vocab import Vocab
 from vocabularies import ALPHABETS, BYTES, grown

@@ -14,8 +14,8 @@ import pytest
 from conftest import LONG
 from reference.bpe_encode import rank_bpe
 from tokkit._core.encode import BPEEncoder
-from tokkit.definition import BPE
 from tokkit.models import bpe
+from tokkit.models.bpe import BPE
 from tokkit.vocab import Vocab
 from vocabularies import ALPHABETS, grown
 

@@ -15,7 +15,8 @@ import pytest
 from conftest import LONG
 from reference.bpe_encode import merge_list_bpe, rank_bpe, ranked
 from reference.split import split
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
 

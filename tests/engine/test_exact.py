@@ -26,8 +26,9 @@ from reference.stretches import stand_in
 from reference.utf8 import without_surrogates
 from strategies import CONTEXTS, adversarial, texts
 from tokkit._core.text import isas, scan, to_utf8
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.models import bpe
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
 from tokkit.vocab import Vocab

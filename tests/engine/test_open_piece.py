@@ -13,7 +13,8 @@ import pytest
 import tokkit
 from conftest import LONG, SPECIALS
 from strategies import adversarial
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
 

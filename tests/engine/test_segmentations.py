@@ -17,7 +17,7 @@ from tokkit.engine.segmentations import Segmentations
 from tokkit.engine.sentencepiece import encoder_of
 from tokkit.errors import OptionError
 from tokkit.formats.sentencepiece import read_model
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 
 def every_way(model: SentencePieceModel, text: str) -> list[tuple[tuple[str, ...], float]]:

@@ -20,10 +20,11 @@ from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trai
 from tokkit._core import encode
 from tokkit._core.encode import SentencePieceEncoder
 from tokkit._core.text import isas
+from tokkit.definition import definition_of
 from tokkit.engine.sentencepiece import encoder_of
 from tokkit.errors import VocabError
 from tokkit.formats.sentencepiece import read_model, write_model
-from tokkit.sentencepiece_model import NORMAL, UNKNOWN, SentencePieceModel, definition_of
+from tokkit.models.sentencepiece import NORMAL, UNKNOWN, SentencePieceModel
 from tokkit.vocab import Vocab
 
 sentencepiece = pytest.importorskip("sentencepiece")

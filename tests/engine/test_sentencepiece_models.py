@@ -14,10 +14,11 @@ import tokkit
 from conftest import LONG, SHARED
 from reference.sentencepiece import Twin
 from sentencepiece_zoo import NAMES, model, sentencepiece, texts
+from tokkit.definition import definition_of
 from tokkit.engine.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError, SpecialTokenError, VocabError
 from tokkit.formats import sentencepiece as model_file
-from tokkit.sentencepiece_model import NORMAL, UNUSED, SentencePieceModel, definition_of
+from tokkit.models.sentencepiece import NORMAL, UNUSED, SentencePieceModel
 from tokkit.tokenizer import Tokenizer
 from tokkit.vocab import Vocab
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.formats import byte_symbols, tokenizer_json
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab
 

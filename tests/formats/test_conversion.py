@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from reference.bpe_encode import merge_list_bpe, rank_bpe
-from tokkit.definition import BPE, Definition
+from tokkit.definition import Definition
 from tokkit.formats import tiktoken
-from tokkit.models.bpe import possible_merges
+from tokkit.models.bpe import BPE, possible_merges
 from tokkit.vocab import Vocab
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -18,11 +18,12 @@ from conftest import LONG, SHARED
 from sentencepiece_models import by_chance, text_by_chance
 from strategies import adversarial
 from tokkit.corpus import bundled
+from tokkit.definition import definition_of
 from tokkit.errors import FormatError
 from tokkit.formats import FORMATS
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.sentencepiece import NORMAL, UNUSED, USER_DEFINED, SentencePieceModel
 from tokkit.models.unigram import Unigram
-from tokkit.sentencepiece_model import NORMAL, UNUSED, USER_DEFINED, SentencePieceModel, definition_of
 from tokkit.tokenizer import Tokenizer
 
 FILES = {

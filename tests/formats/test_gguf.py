@@ -261,7 +261,7 @@ def test_two_tokens_with_one_text_are_named(tmp_path: Path, keys: Keys) -> None:
 
 
 def test_ranks_cannot_drop_bytes() -> None:
-    from tokkit.definition import BPE
+    from tokkit.models.bpe import BPE
 
     with pytest.raises(VocabError, match="only merge lists can drop bytes"):
         BPE(None, drops_unknown=True)
@@ -269,7 +269,8 @@ def test_ranks_cannot_drop_bytes() -> None:
 
 def test_merging_does_not_cross_a_dropped_byte_here_and_in_a_tokenizer_json(tmp_path: Path) -> None:
     tokenizers = pytest.importorskip("tokenizers")
-    from tokkit.definition import BPE, Split
+    from tokkit.definition import Split
+    from tokkit.models.bpe import BPE
     from tokkit.vocab import Vocab
 
     vocab = Vocab.from_list([b"a", b"b", b"ab", b"aa", b"\xa9"])
@@ -298,7 +299,8 @@ def test_merging_does_not_cross_a_dropped_byte_here_and_in_a_tokenizer_json(tmp_
 
 
 def test_what_is_left_of_a_pretoken_is_not_a_whole_one(tmp_path: Path) -> None:
-    from tokkit.definition import BPE, Split
+    from tokkit.definition import Split
+    from tokkit.models.bpe import BPE
     from tokkit.vocab import Vocab
 
     vocab = Vocab.from_list([b"a", b"b", b"ab"])

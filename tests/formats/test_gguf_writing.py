@@ -12,9 +12,9 @@ import tokkit
 from sentencepiece_models import by_chance
 from strategies import adversarial
 from tokkit.corpus import bundled
+from tokkit.definition import definition_of
 from tokkit.errors import FormatError
 from tokkit.formats import gguf_file
-from tokkit.sentencepiece_model import definition_of
 from tokkit.tokenizer import Tokenizer
 
 KEEP: dict[str, Any] = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}

@@ -20,9 +20,9 @@ from strategies import adversarial
 from tokkit.engine.interpreter import Interpreter
 from tokkit.errors import TokkitError
 from tokkit.formats import decimals
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.postprocessors.sequence import Sequence as InTurn
 from tokkit.postprocessors.template import Template
-from tokkit.sentencepiece_model import SentencePieceModel
 
 TEXTS = (
     "",

@@ -13,7 +13,7 @@ import pytest
 
 from tokkit.corpus import bundled
 from tokkit.formats.sentencepiece import read_model, write_model
-from tokkit.sentencepiece_model import (
+from tokkit.models.sentencepiece import (
     CONTROL,
     NORMAL,
     UNKNOWN,

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from tokkit import limits
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import OptionError, PatternError, TokkitError, VocabError
+from tokkit.models.bpe import BPE
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from tokkit.decoders.sequence import flat
 from tokkit.decoders.spaced import Spaced
 from tokkit.decoders.strip import Strip
 from tokkit.decoders.wordpiece import WordPiece
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 
 class Characters(Decoder):

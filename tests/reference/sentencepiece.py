@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from reference.sentencepiece_normalize import SPACE, Normalizing
-from tokkit.sentencepiece_model import NORMAL, UNUSED, USER_DEFINED, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, UNUSED, USER_DEFINED, SentencePieceModel
 
 
 class Twin(Normalizing):

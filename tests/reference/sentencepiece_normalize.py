@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from tokkit.models.sentencepiece import USER_DEFINED, SentencePieceModel
 from tokkit.normalizers.charsmap_builder import decompile
-from tokkit.sentencepiece_model import USER_DEFINED, SentencePieceModel
 
 SPACE = "▁"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tokkit.sentencepiece_model import NORMAL, UNUSED, USER_DEFINED, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, UNUSED, USER_DEFINED, SentencePieceModel
 
 REBASE = np.float32(-100_000)
 

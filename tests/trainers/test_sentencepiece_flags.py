@@ -14,7 +14,7 @@ from tokkit.compat import sentencepiece as face
 from tokkit.compat.sentencepiece.flags import REFUSED
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.sentencepiece import read_model
-from tokkit.sentencepiece_model import NORMAL, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 
 PLAIN: dict[str, Any] = {"normalization_rule_name": "identity", "character_coverage": 1.0, "hard_vocab_limit": False}
 WORDS = "low lower lowest newer newest wider\n" * 20

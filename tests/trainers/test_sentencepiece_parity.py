@@ -15,7 +15,7 @@ from conftest import LONG
 from tokkit.compat import sentencepiece as face
 from tokkit.formats import protobuf
 from tokkit.formats.sentencepiece import TRAINER_FIELDS, read_model
-from tokkit.sentencepiece_model import NORMAL, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 
 sentencepiece = pytest.importorskip("sentencepiece", reason="compares with sentencepiece: pip install sentencepiece")
 pytestmark = pytest.mark.parity

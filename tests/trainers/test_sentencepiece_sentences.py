@@ -12,7 +12,7 @@ import pytest
 
 import tokkit
 from tokkit.formats.sentencepiece import read_model
-from tokkit.sentencepiece_model import NORMAL, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 
 OURS = {"unigram": "unigram", "bpe": "sp-bpe", "word": "sp-word", "char": "sp-char"}
 CODE = "if a:\n\tb = 1\n"

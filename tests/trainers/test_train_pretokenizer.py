@@ -13,7 +13,7 @@ import tokkit
 from tokkit.compat import sentencepiece as face
 from tokkit.errors import OptionError
 from tokkit.formats.sentencepiece import read_model
-from tokkit.sentencepiece_model import NORMAL, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 
 TEXT = (
     "lowerCase newestCase widerCase<new> 1234 banana\n" * 20

@@ -19,7 +19,7 @@ from reference import piece_rules, sentencepiece_bpe
 from tokkit._core.train import PieceRules, SentencePieceBPETrainer, WordCounts
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.sentencepiece import read_model
-from tokkit.sentencepiece_model import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, SentencePieceModel
+from tokkit.models.sentencepiece import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, SentencePieceModel
 from tokkit.trainers.options import Round
 from tokkit.trainers.sentencepiece_sample import Reservoir
 

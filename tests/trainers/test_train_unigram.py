@@ -13,13 +13,8 @@ from hypothesis import strategies as st
 from conftest import LONG
 from reference import unigram_train as twin
 from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
-from tokkit.sentencepiece_model import (
-    NORMAL,
-    UNKNOWN,
-    SentencePieceModel,
-    SentencePieceNormalizer,
-    definition_of,
-)
+from tokkit.definition import definition_of
+from tokkit.models.sentencepiece import NORMAL, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
 from tokkit.tokenizer import Tokenizer
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.unigram import Rounds, Run, digamma, in_turn, train_unigram

@@ -19,8 +19,9 @@ from conftest import LONG, Small
 from patterns import PUBLISHED
 from reference.stretches import stand_in
 from strategies import SPECIALS, adversarial, documents, texts
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import OptionError, PatternError
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers.choice import choose
 from tokkit.pretokenizers.patterns import SCANNERS
 from tokkit.unicode_regex.matching import compiled, end_only

@@ -123,8 +123,9 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     """Return all facts about the tokenizer, in the order in which they are shown."""
     from tokkit.cli import pipeline
     from tokkit.cli.token_text import merges, readable
-    from tokkit.definition import BPE, Split
+    from tokkit.definition import Split
     from tokkit.formats.conversion import merge_list
+    from tokkit.models.bpe import BPE
     from tokkit.pretokenizers import patterns
 
     model, split = tok.definition.model, tok.definition.pretokenizer
@@ -159,8 +160,8 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
 
 def engine(tok: Tokenizer) -> str:
     """Return a line that says which engine runs the tokenizer."""
-    from tokkit.definition import BPE
-    from tokkit.sentencepiece_model import SentencePieceModel
+    from tokkit.models.bpe import BPE
+    from tokkit.models.sentencepiece import SentencePieceModel
 
     by_bytes = isinstance(tok.definition.model, BPE)
     if isinstance(tok.definition.model, SentencePieceModel):

@@ -47,7 +47,7 @@ def _split(split: Any) -> tuple[str, list[Node]]:
 
 
 def _model(definition: Definition) -> str:
-    from tokkit.definition import BPE
+    from tokkit.models.bpe import BPE
     from tokkit.models.names import name_of
 
     model = definition.model
@@ -62,7 +62,7 @@ def _model(definition: Definition) -> str:
 def _rules(definition: Definition) -> tuple[str, list[Node]]:
     """Describe the normalizer: a component, or the rules in a SentencePiece model."""
     from tokkit.formats import components
-    from tokkit.sentencepiece_model import SentencePieceModel
+    from tokkit.models.sentencepiece import SentencePieceModel
 
     if not isinstance(definition.model, SentencePieceModel):
         return _component(definition.normalizer, components.NORMALIZERS)

@@ -207,7 +207,7 @@ def _write_vocabulary(tok: Tokenizer, path: str, *, scores: bool) -> None:
     """Write the .vocab that belongs to a .model."""
     from tokkit.compat.sentencepiece.trainer import vocabulary
     from tokkit.formats import write_atomically
-    from tokkit.sentencepiece_model import SentencePieceModel
+    from tokkit.models.sentencepiece import SentencePieceModel
 
     model = tok.definition.model
     if isinstance(model, SentencePieceModel):

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.definition import BPE, Definition
-from tokkit.models.bpe import possible_merges
+from tokkit.definition import Definition
+from tokkit.models.bpe import BPE, possible_merges
 from tokkit.models.char_bpe import CharBPE
-from tokkit.sentencepiece_model import NORMAL, UNUSED, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, UNUSED, SentencePieceModel
 
 Pair = tuple[int, int]
 Ranks = Mapping[Pair, tuple[Any, int]]

@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from tokkit.conversion.derivations import Derivations
 from tokkit.conversion.renumbering import ids_of_template, renumbered
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
-from tokkit.definition import BPE, AddedToken, Definition
+from tokkit.definition import AddedToken, Definition
 from tokkit.errors import OptionError, VocabError
-from tokkit.models.bpe import possible_merges
+from tokkit.models.bpe import BPE, possible_merges
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.names import described
+from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
-from tokkit.sentencepiece_model import NORMAL, SentencePieceModel
 from tokkit.tokenizer import Tokenizer
 
 

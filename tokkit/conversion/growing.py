@@ -14,10 +14,10 @@ from tokkit._core.train import ClassicTrainer
 from tokkit.conversion.derivations import Ranks, merged, ranks_of
 from tokkit.conversion.editing import Edited, add_tokens
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats import conversion
-from tokkit.models.bpe import possible_merges
+from tokkit.models.bpe import BPE, possible_merges
 from tokkit.models.names import described
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer

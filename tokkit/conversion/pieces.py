@@ -13,7 +13,7 @@ from tokkit.conversion.editing import Edited
 from tokkit.errors import OptionError, VocabError
 from tokkit.formats.sentencepiece import whole_model
 from tokkit.models.names import described
-from tokkit.sentencepiece_model import NORMAL, USER_DEFINED, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, USER_DEFINED, SentencePieceModel
 from tokkit.tokenizer import Tokenizer
 
 _TYPES = {"user_defined": USER_DEFINED, "normal": NORMAL}

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.definition import BPE, Definition
+from tokkit.definition import Definition
 from tokkit.errors import OptionError
+from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.models.unigram import Unigram
 from tokkit.postprocessors.bert import Bert
 from tokkit.postprocessors.roberta import Roberta
 from tokkit.postprocessors.sequence import Sequence
 from tokkit.postprocessors.template import SpecialToken, Template
-from tokkit.sentencepiece_model import SentencePieceModel
 from tokkit.vocab import Vocab
 
 

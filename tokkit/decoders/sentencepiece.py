@@ -15,7 +15,7 @@ import numpy as np
 from tokkit import limits
 from tokkit._core.decode import Detokenizer
 from tokkit._core.text import Grown, Normalizer
-from tokkit.sentencepiece_model import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
+from tokkit.models.sentencepiece import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
 
 _EACH_BYTE = "tokkit-replace-each-byte"
 

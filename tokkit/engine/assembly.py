@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from tokkit.checks import ordered
-from tokkit.definition import BPE, Definition
+from tokkit.definition import Definition
 from tokkit.encoding.alignment import character_spans
 from tokkit.encoding.encoding import Encoding, known
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import OptionError
 from tokkit.formats.byte_symbols import to_symbols
+from tokkit.models.bpe import BPE
 from tokkit.postprocessors.batch import Batch, batch
 from tokkit.postprocessors.layout import Frame, Postprocessor
 from tokkit.postprocessors.lengths import pad, room_for_text

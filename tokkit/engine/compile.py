@@ -18,7 +18,7 @@ def engine_of(definition: Definition) -> Engine:
         from tokkit.engine.byte_level import ByteLevelEngine
 
         return ByteLevelEngine(definition, interpreter=_interpreter)
-    from tokkit.sentencepiece_model import SentencePieceModel
+    from tokkit.models.sentencepiece import SentencePieceModel
 
     if isinstance(definition.model, SentencePieceModel):
         from tokkit.engine.sentencepiece import SentencePieceEngine

@@ -9,8 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tokkit._core.decode import Detokenizer
-from tokkit.definition import BPE, Definition
+from tokkit.definition import Definition
 from tokkit.errors import OptionError, VocabError
+from tokkit.models.bpe import BPE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from tokkit.decoders.base import Decoder
     from tokkit.decoders.table import Table
+    from tokkit.models.sentencepiece import SentencePieceModel
     from tokkit.postprocessors.batch import Flat
-    from tokkit.sentencepiece_model import SentencePieceModel
 
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ def decoding_of(definition: Definition) -> Decoding | SentencePieceDecoding:
     """Return the decoding of a definition's ids."""
     if isinstance(definition.model, BPE):
         return Decoding(definition)
-    from tokkit.sentencepiece_model import SentencePieceModel
+    from tokkit.models.sentencepiece import SentencePieceModel
 
     if isinstance(definition.model, SentencePieceModel):
         return SentencePieceDecoding(definition, definition.model)

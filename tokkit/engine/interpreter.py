@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from tokkit import limits
 from tokkit._core.align import AlignedText
 from tokkit._core.text import Grown
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.encoding.columns import tokens_of
 from tokkit.engine.added_tokens import AddedTokens
 from tokkit.engine.special_tokens import Special
 from tokkit.errors import CorpusError, TokkitError
+from tokkit.models.bpe import BPE
 from tokkit.unicode_regex.cost_limits import PatternTime
 
 if TYPE_CHECKING:

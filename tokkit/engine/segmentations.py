@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tokkit._core.encode import Lattice, NormalizedText
 from tokkit.engine.sentencepiece import encoder_of
 from tokkit.errors import OptionError
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 Ids = NDArray[np.uint32]
 Spans = NDArray[np.int64]

@@ -20,7 +20,7 @@ from tokkit.engine.engine import Engine
 from tokkit.engine.special_tokens import Special
 from tokkit.errors import OptionError, VocabError
 from tokkit.models.names import described
-from tokkit.sentencepiece_model import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
 from tokkit.unicode_regex.atoms import N_ATOMS, Tables, atom
 from tokkit.vocab import Vocab
 

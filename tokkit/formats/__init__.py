@@ -366,8 +366,8 @@ def _allowed(definition: Definition, format: str, differences: list[Difference] 
 
         there, rules = tokenizer_json.in_components(definition)
     else:
+        from tokkit.definition import definition_of
         from tokkit.formats import sentencepiece
-        from tokkit.sentencepiece_model import definition_of
 
         model, rules = sentencepiece.in_model(definition)
         there = definition_of(model)

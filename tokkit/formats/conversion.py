@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError
-from tokkit.models.bpe import possible_merges
+from tokkit.models.bpe import BPE, possible_merges
 from tokkit.models.names import described
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.engine.engine import Engine
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import sentencepiece
+from tokkit.models.bpe import BPE
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.pretokenizers import patterns
-from tokkit.sentencepiece_model import SentencePieceModel
 
 
 def _canonical(pattern: str | None) -> str:

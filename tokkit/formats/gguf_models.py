@@ -19,7 +19,7 @@ import numpy as np
 from tokkit.decoders import byte_fallback, fuse, sequence, strip
 from tokkit.decoders import replace as replace_decoder
 from tokkit.decoders import wordpiece as wordpiece_decoder
-from tokkit.definition import AddedToken, Definition
+from tokkit.definition import AddedToken, Definition, definition_of
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import gguf_merges, gguf_overrides, gguf_splits
 from tokkit.formats.gguf_vocabulary import (
@@ -39,6 +39,7 @@ from tokkit.formats.model_json import pack
 from tokkit.formats.strict_json import brief
 from tokkit.formats.tables import Table
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.sentencepiece import SentencePieceModel, SentencePieceNormalizer
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers import bert as bert_normalizer
@@ -48,7 +49,6 @@ from tokkit.normalizers.replace import Replace
 from tokkit.normalizers.sequence import Sequence
 from tokkit.postprocessors.template import Piece, SpecialToken, Template
 from tokkit.pretokenizers import bert as bert_pretokenizer
-from tokkit.sentencepiece_model import SentencePieceModel, SentencePieceNormalizer, definition_of
 from tokkit.vocab import Vocab
 
 SPACE = "▁"

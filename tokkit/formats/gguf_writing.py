@@ -40,12 +40,12 @@ from tokkit.formats.gguf_vocabulary import (
     Vocabulary,
 )
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert
 from tokkit.normalizers.sequence import Sequence
 from tokkit.normalizers.unicode import NFC
-from tokkit.sentencepiece_model import SentencePieceModel
 
 VERSION = 3
 _U32, _I32, _F32, _BOOL, _STRING, _ARRAY, _U8 = 4, 5, 6, 7, 8, 9, 0

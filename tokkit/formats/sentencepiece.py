@@ -13,12 +13,12 @@ import numpy as np
 
 from tokkit._core import files
 from tokkit._core.text import Normalizer
-from tokkit.definition import Definition
+from tokkit.definition import Definition, definition_of
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import protobuf
 from tokkit.formats.differences import Rule
 from tokkit.formats.protobuf import Kind
-from tokkit.sentencepiece_model import (
+from tokkit.models.sentencepiece import (
     BYTE,
     CONTROL,
     KINDS,
@@ -26,7 +26,6 @@ from tokkit.sentencepiece_model import (
     SUFFIX,
     SentencePieceModel,
     SentencePieceNormalizer,
-    definition_of,
 )
 from tokkit.vocab import MAX_ID, Vocab
 

@@ -20,11 +20,7 @@ from tokkit.formats.gguf_vocabulary import GGML, Vocabulary
 from tokkit.formats.sentencepiece_rules import MARK, flat
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.names import described
-from tokkit.models.unigram import Unigram
-from tokkit.normalizers.longest_rules import LongestRules
-from tokkit.normalizers.precompiled import Precompiled
-from tokkit.normalizers.sequence import Sequence
-from tokkit.sentencepiece_model import (
+from tokkit.models.sentencepiece import (
     BYTE,
     CONTROL,
     NORMAL,
@@ -35,6 +31,10 @@ from tokkit.sentencepiece_model import (
     SentencePieceModel,
     SentencePieceNormalizer,
 )
+from tokkit.models.unigram import Unigram
+from tokkit.normalizers.longest_rules import LongestRules
+from tokkit.normalizers.precompiled import Precompiled
+from tokkit.normalizers.sequence import Sequence
 from tokkit.vocab import Vocab
 
 _BYTES = {b"<0x%02X>" % byte for byte in range(256)}

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from tokkit.formats import charsmap_steps
 from tokkit.formats.differences import Rule
+from tokkit.models.sentencepiece import BYTE, NORMAL, SPACE, USER_DEFINED, SentencePieceModel, SentencePieceNormalizer
 from tokkit.normalizers.longest_rules import LongestRules
 from tokkit.normalizers.precompiled import Precompiled
 from tokkit.normalizers.prepend import Prepend
 from tokkit.normalizers.replace import Replace
 from tokkit.pretokenizers.split import Split
-from tokkit.sentencepiece_model import BYTE, NORMAL, SPACE, USER_DEFINED, SentencePieceModel, SentencePieceNormalizer
 
 MARK = SPACE.decode()
 _ANY = "[\\x00-\U0010ffff]"

@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 
 from tokkit.formats import charsmap_steps
-from tokkit.sentencepiece_model import NORMAL, SPACE, USER_DEFINED, SentencePieceModel
+from tokkit.models.sentencepiece import NORMAL, SPACE, USER_DEFINED, SentencePieceModel
 
 MARGIN = 0.25
 """Minimum by which a user-defined piece must win: more than what float32 rounds off in the few sums around it."""

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.text import translate
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.formats import byte_symbols, conversion, strict_json
 from tokkit.formats.tables import Packed, Table, spread
+from tokkit.models.bpe import BPE
 from tokkit.vocab import MAX_ID, Vocab
 
 Own = tuple[Packed, NDArray[np.int64]]

@@ -16,12 +16,13 @@ from itertools import pairwise
 from typing import Any
 
 from tokkit.checks import is_text
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, PatternError
 from tokkit.formats import conversion, split_patterns, strict_json
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.strict_json import Section, brief, kind
 from tokkit.formats.tiktoken import EVERYTHING
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
 from tokkit.vocab import MAX_ID, Vocab

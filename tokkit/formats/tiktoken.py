@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from tokkit._core.files import parse_ranks
-from tokkit.definition import BPE, Definition, Split, checked_special_tokens
+from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import conversion, published, split_patterns, strict_json
 from tokkit.formats.split_patterns import FANCY_REGEX
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.unicode_regex.syntax import parse
 from tokkit.unicode_regex.tree import NotRegular, nullable

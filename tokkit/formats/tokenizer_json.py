@@ -7,15 +7,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from tokkit.definition import BPE, AddedToken, Definition, Split
+from tokkit.definition import AddedToken, Definition, Split
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.engine.added_tokens import vanished
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
 from tokkit.formats.differences import Rule
 from tokkit.formats.strict_json import Section
+from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 NULL = type(None)
 

@@ -1,16 +1,16 @@
-"""Builds the core's encoder of byte-level BPE."""
+"""`BPE`: byte-pair encoding over bytes, and its encoder in the core."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tokkit._core.encode import BPEEncoder
-from tokkit.definition import BPE
 from tokkit.errors import VocabError
-from tokkit.vocab import Vocab
+from tokkit.vocab import MAX_ID, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +26,42 @@ CACHE_WORDS = 1 << 19
 vocabulary of up to 200,000 tokens, this table takes at most 64 MiB; longer pretokens have another table of at most 20
 MiB.
 """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BPE:
+    """Byte-pair encoding over bytes, as rank BPE or as merge-list BPE.
+
+    `merges` is None for rank BPE (tiktoken): an adjacent pair merges if its joined bytes are a token; the pair with the
+    lowest id first, then the leftmost. Otherwise it is a uint32 array of shape (n, 3), the ids of left, right and
+    result in order of priority (tokenizers), and only listed pairs merge. With `whole_piece`, a pretoken that is a
+    token gets that token's id without merging (always in rank BPE; `ignore_merges` in tokenizer.json). With
+    `drops_unknown`, only for merge lists, a byte that is not a token gets no id, and nothing merges across it (GGUF);
+    without it every byte must be a token.
+    """
+
+    merges: np.ndarray | None = None
+    whole_piece: bool = True
+    drops_unknown: bool = False
+
+    def __post_init__(self) -> None:
+        if self.merges is None:
+            if self.drops_unknown:
+                raise VocabError(
+                    "drops_unknown is set for a rank BPE; only merge lists can drop bytes, ranks need a token for "
+                    "every byte"
+                )
+            return
+        merges = np.asarray(self.merges)
+        if merges.ndim != 2 or merges.shape[1] != 3 or merges.dtype.kind not in "iu":
+            raise VocabError(
+                f"merges has dtype {merges.dtype} and shape {merges.shape}; it must be ids of shape (n, 3)"
+            )
+        if merges.size and not 0 <= merges.min() <= merges.max() <= MAX_ID:
+            raise VocabError(f"merges hold ids from {merges.min()} to {merges.max()}; ids run from 0 to {MAX_ID}")
+        merges = np.array(merges, dtype=np.uint32, order="C")  # a copy, so that nobody can change it
+        merges.flags.writeable = False
+        object.__setattr__(self, "merges", merges)
 
 
 def encoder(

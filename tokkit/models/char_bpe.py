@@ -1,6 +1,6 @@
 """`CharBPE`: the BPE model of tokenizer.json, over characters.
 
-This is not `definition.BPE`, which merges bytes in a separate engine. Here a pretoken starts as characters, with a
+This is not `bpe.BPE`, which merges bytes in a separate engine. Here a pretoken starts as characters, with a
 prefix or suffix that depends on their position in the word; characters without a token become bytes or unknown tokens.
 """
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tokkit.models.char_bpe import CharBPE
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 _KINDS = {"bpe": "BPE", "unigram": "Unigram", "word": "words", "char": "characters"}
 

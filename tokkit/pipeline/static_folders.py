@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import loading
-from tokkit.definition import BPE
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.formats import files
 from tokkit.formats.safetensors import FLOATS, Tensors, read_safetensors
+from tokkit.models.bpe import BPE
 from tokkit.pipeline import modules
 from tokkit.pipeline.static import StaticEncoder, StaticOptions
 from tokkit.tokenizer import Tokenizer

@@ -14,15 +14,15 @@ from tokkit.checks import ordered
 from tokkit.decoders.byte_level import ByteLevel
 from tokkit.decoders.metaspace import Metaspace
 from tokkit.decoders.spaced import Spaced
-from tokkit.definition import BPE
 from tokkit.encoding.length_rules import Truncation
 from tokkit.errors import OptionError
+from tokkit.models.bpe import BPE
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.nn import softmax
 from tokkit.pipeline import entities
 from tokkit.pipeline.classifier_model import BATCH_TEXTS, BATCH_TOKENS, ClassifierModel, Floats, check_batch_tokens
 from tokkit.pipeline.entities import STRATEGIES, Entity, Token
 from tokkit.pipeline.texts import listed
-from tokkit.sentencepiece_model import SentencePieceModel
 
 if TYPE_CHECKING:
     from tokkit._core.text import Text

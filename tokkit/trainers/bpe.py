@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from tokkit._core.split import SpecialMatcher
 from tokkit._core.train import BPETrainer, WordCounts
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import CorpusError, OptionError
+from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.choice import choose
 from tokkit.trainers.counts import Counter, Reporter, by_pattern

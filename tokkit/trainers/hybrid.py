@@ -20,8 +20,9 @@ from tokkit.decoders.fuse import Fuse
 from tokkit.decoders.replace import Replace
 from tokkit.decoders.sequence import Sequence as Decoders
 from tokkit.decoders.wordpiece import WordPiece as Decoder
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import OptionError
+from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.pretokenizers import patterns

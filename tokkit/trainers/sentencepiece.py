@@ -11,11 +11,11 @@ from tokkit import limits
 from tokkit._core.text import Grown, Normalizer
 from tokkit._core.train import LONGEST_PIECE, PieceRules, WordCounts
 from tokkit.corpus.readers import Corpus, Unit
-from tokkit.definition import Definition
+from tokkit.definition import Definition, definition_of
 from tokkit.errors import CorpusError, OptionError
+from tokkit.models.sentencepiece import Kind
 from tokkit.normalizers.charsmap_builder import compile_rules
 from tokkit.normalizers.sentencepiece_rules import charsmap
-from tokkit.sentencepiece_model import Kind, definition_of
 from tokkit.trainers.counts import WORD_MEMORY, Counter, Reporter
 from tokkit.trainers.options import checked_list, choice, flag, integer, number, text
 from tokkit.trainers.sentencepiece_pieces import meta_pieces, model_of

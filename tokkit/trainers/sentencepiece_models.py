@@ -12,7 +12,7 @@ import numpy as np
 
 from tokkit._core.train import PieceRules, SentencePieceBPETrainer, WordCounts
 from tokkit.errors import CorpusError, OptionError
-from tokkit.sentencepiece_model import Kind
+from tokkit.models.sentencepiece import Kind
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.options import Round, choice, number, text
 from tokkit.trainers.resumable import Resumable, run_merges

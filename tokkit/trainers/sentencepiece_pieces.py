@@ -9,7 +9,7 @@ import numpy as np
 
 from tokkit.errors import OptionError
 from tokkit.formats.sentencepiece import trainer_spec
-from tokkit.sentencepiece_model import (
+from tokkit.models.sentencepiece import (
     BYTE,
     CONTROL,
     NORMAL,

@@ -7,8 +7,9 @@ import functools
 import numpy as np
 
 from tokkit.corpus.stream_blocks import NOWHERE, Cut
-from tokkit.definition import BPE, Definition, Normalizer, Pretokenizer, Split
+from tokkit.definition import Definition, Normalizer, Pretokenizer, Split
 from tokkit.engine.compile import engine_of
+from tokkit.models.bpe import BPE
 from tokkit.models.wordlevel import WordLevel
 from tokkit.vocab import Vocab
 

@@ -11,8 +11,9 @@ import numpy as np
 from tokkit._core.train import WordCounts
 from tokkit.corpus.readers import Unit
 from tokkit.decoders.fuse import Fuse
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import OptionError
+from tokkit.models.bpe import BPE
 from tokkit.models.wordlevel import WordLevel
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.pretokenizers import patterns

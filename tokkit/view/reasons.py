@@ -13,9 +13,9 @@ from tokkit.engine.sampling import Merges, has_merges
 from tokkit.errors import OptionError
 from tokkit.escaping import visible
 from tokkit.models.names import name_of
+from tokkit.models.sentencepiece import NORMAL, USER_DEFINED, SentencePieceModel
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
-from tokkit.sentencepiece_model import NORMAL, USER_DEFINED, SentencePieceModel
 from tokkit.view.stages import changed_by_stages
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def stages_of(tok: Tokenizer, text: str, special: Special) -> list[tuple[str, list[str]]]:
     """Return the parts of a text after each stage that changes it."""
-    from tokkit.definition import BPE
+    from tokkit.models.bpe import BPE
 
     found: list[tuple[str, list[str]]] = []
     for name, aligned in tok.stages(text, special=special):

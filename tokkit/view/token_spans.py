@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.engine.decoding import decoding_of
-from tokkit.sentencepiece_model import SPACE, SentencePieceModel
+from tokkit.models.sentencepiece import SPACE, SentencePieceModel
 
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding

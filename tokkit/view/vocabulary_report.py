@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.definition import BPE
 from tokkit.errors import OptionError
 from tokkit.formats.conversion import merge_list
+from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.names import name_of
+from tokkit.models.sentencepiece import SPACE
 from tokkit.models.wordpiece import WordPiece
-from tokkit.sentencepiece_model import SPACE
 from tokkit.view.reasons import spelt
 from tokkit.view.standalone import standalone
 

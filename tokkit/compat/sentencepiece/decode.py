@@ -9,7 +9,7 @@ import numpy as np
 from tokkit.compat.sentencepiece.messages import message
 from tokkit.compat.sentencepiece.text import Piece, SentencePieceText, gaps, in_characters
 from tokkit.decoders.sentencepiece import SentencePiece, surfaces_of
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 _ODD = "\ufffd"
 

@@ -10,8 +10,8 @@ from typing import Any
 from tokkit.errors import OptionError
 from tokkit.formats.protobuf import updated
 from tokkit.formats.sentencepiece import TRAINER_FIELDS
+from tokkit.models.sentencepiece import SentencePieceModel, SentencePieceNormalizer
 from tokkit.normalizers.sentencepiece_rules import compile_tsv, read_tsv
-from tokkit.sentencepiece_model import SentencePieceModel, SentencePieceNormalizer
 from tokkit.trainers import options_of, train
 from tokkit.trainers.options import choice
 

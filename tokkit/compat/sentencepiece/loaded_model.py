@@ -13,10 +13,11 @@ from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.random import generator
 from tokkit.compat.sentencepiece.settings import nbest_timeout
 from tokkit.compat.sentencepiece.text import Piece, Segmented, SentencePieceText, in_characters
+from tokkit.definition import definition_of
 from tokkit.engine.segmentations import Segmentations
 from tokkit.engine.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError
-from tokkit.sentencepiece_model import BYTE, SentencePieceModel, definition_of
+from tokkit.models.sentencepiece import BYTE, SentencePieceModel
 
 logger = logging.getLogger("tokkit")
 

@@ -15,9 +15,9 @@ from tokkit.compat.sentencepiece.text import in_characters
 from tokkit.errors import TokkitError
 from tokkit.formats import protobuf
 from tokkit.formats import sentencepiece as model_file
+from tokkit.models.sentencepiece import SentencePieceNormalizer as Rules
 from tokkit.normalizers import sentencepiece_rules
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile
-from tokkit.sentencepiece_model import SentencePieceNormalizer as Rules
 
 
 class SentencePieceNormalizer:

@@ -15,7 +15,7 @@ from tokkit.compat.sentencepiece.table import PieceTable, add_spellings
 from tokkit.compat.sentencepiece.text import NBestSentencePieceText
 from tokkit.errors import FormatError
 from tokkit.formats import sentencepiece as model_format
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 TYPES = (int, str, bytes, "proto", "serialized_proto", "numpy", "offset_mapping")
 ReturnType = Any

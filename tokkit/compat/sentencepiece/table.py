@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.sentencepiece_model import BYTE, CONTROL, UNKNOWN, UNUSED, SentencePieceModel
+from tokkit.models.sentencepiece import BYTE, CONTROL, UNKNOWN, UNUSED, SentencePieceModel
 
 
 class PieceTable:

@@ -16,7 +16,7 @@ from tokkit.corpus.paths import matches
 from tokkit.errors import OptionError, TokkitError
 from tokkit.formats import sentencepiece as model_file
 from tokkit.formats.files import refuse_inputs, write_atomically
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 _RULES = ("normalization_rule_name", "normalization_rule_tsv")

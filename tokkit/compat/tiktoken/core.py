@@ -9,13 +9,14 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 from tokkit._core.split import SpecialMatcher
-from tokkit.definition import BPE, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.engine.encode_stream import stable_part
 from tokkit.engine.special_tokens import finder_of
 from tokkit.errors import TokkitError
 from tokkit.formats import split_patterns
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.tiktoken import check_empty_token
+from tokkit.models.bpe import BPE
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.vocab import Vocab

@@ -326,7 +326,7 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
     def from_spm(filename: str) -> SentencePieceUnigramTokenizer:
         """Return the tokenizer that tokenizers makes from a SentencePiece .model of the type unigram."""
         from tokkit.formats import files, sentencepiece
-        from tokkit.sentencepiece_model import UNKNOWN
+        from tokkit.models.sentencepiece import UNKNOWN
 
         model = sentencepiece.read_model(files.read_bytes(filename))
         if model.kind != "unigram":

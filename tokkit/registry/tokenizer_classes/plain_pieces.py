@@ -9,12 +9,12 @@ from typing import Any
 
 from tokkit.errors import FormatError
 from tokkit.formats import files, sentencepiece
+from tokkit.models.sentencepiece import CONTROL, NORMAL, USER_DEFINED, SentencePieceModel
 from tokkit.registry.tokenizer_classes import parts as component
 from tokkit.registry.tokenizer_classes import sources
 from tokkit.registry.tokenizer_classes.row import JSON, Given
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 from tokkit.registry.tokenizer_classes.vocabularies import of_model
-from tokkit.sentencepiece_model import CONTROL, NORMAL, USER_DEFINED, SentencePieceModel
 
 
 def parts(name: str, model_type: str, given: Given, paths: Mapping[str, str]) -> JSON:

@@ -9,6 +9,7 @@ from typing import Any
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.registry.tokenizer_classes.byte_level_rows import BART
 from tokkit.registry.tokenizer_classes.piece_rows import FAIRSEQ, SPIECE
 from tokkit.registry.tokenizer_classes.row import Given, Row, Template
@@ -18,7 +19,6 @@ from tokkit.registry.tokenizer_classes.scripted.piece_decoders import JoinedPiec
 from tokkit.registry.tokenizer_classes.scripted.sentence_pieces import CaptionPieces, NumberPieces, Pieces
 from tokkit.registry.tokenizer_classes.scripted.text_rules import Joined, Printed, WithoutPunctuation
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
-from tokkit.sentencepiece_model import SentencePieceModel
 
 Paths = Mapping[str, str]
 _LEGACY: dict[str, Any] = {"legacy": True, "sp_model_kwargs": None}

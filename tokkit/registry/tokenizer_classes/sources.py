@@ -10,10 +10,10 @@ from typing import Any
 from tokkit.errors import FormatError
 from tokkit.formats import files, gpt2, model_json, sentencepiece, strict_json, tables
 from tokkit.formats.strict_json import Section
+from tokkit.models.sentencepiece import CONTROL, USER_DEFINED, SentencePieceModel
 from tokkit.registry.tokenizer_classes.row import JSON, Given, Row, Scored
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 from tokkit.registry.tokenizer_classes.vocabularies import merges_of, of_model
-from tokkit.sentencepiece_model import CONTROL, USER_DEFINED, SentencePieceModel
 
 FILE, SPIECE = "tokenizer.json", ".model"
 _WHITE_SPACE = (

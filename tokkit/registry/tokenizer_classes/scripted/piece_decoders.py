@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tokkit.decoders.base import Decoder
 from tokkit.decoders.sentencepiece import text_of_names
-from tokkit.sentencepiece_model import SentencePieceModel
+from tokkit.models.sentencepiece import SentencePieceModel
 
 SPACE = "\u2581"
 

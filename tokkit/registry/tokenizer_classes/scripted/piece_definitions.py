@@ -9,11 +9,11 @@ from typing import Any
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import files, sentencepiece
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.registry.tokenizer_classes.row import Given
 from tokkit.registry.tokenizer_classes.scripted.piece_decoders import JoinedPieces
 from tokkit.registry.tokenizer_classes.scripted.sentence_pieces import Pieces
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
-from tokkit.sentencepiece_model import SentencePieceModel
 from tokkit.vocab import Vocab
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tokkit._core.align import AlignedText
 from tokkit.engine.sentencepiece import encoder_of
 from tokkit.errors import CorpusError
+from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.registry.tokenizer_classes.scripted.changed_text import ChangedText, TextRule
-from tokkit.sentencepiece_model import SentencePieceModel
 from tokkit.vocab import Vocab
 
 SPACE = "\u2581"

@@ -1,6 +1,6 @@
 """`SentencePieceModel`: the pieces, scores, types and rules of a SentencePiece model file, as plain data.
 
-Formats read and write it, trainers return it, and engine/sentencepiece.py runs it. This module runs nothing.
+Formats read and write it, trainers return it, and engine/sentencepiece.py runs it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.text import TokenIndex
-from tokkit.definition import AddedToken, Definition
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import Vocab
 
@@ -150,9 +149,3 @@ class SentencePieceModel:
             kept = piece in valid or len(piece.decode(errors="replace")) == 1
             types[id_] = NORMAL if kept else UNUSED
         return replace(self, types=types)
-
-
-def definition_of(model: SentencePieceModel) -> Definition:
-    """Return the definition of a model: control and unknown pieces are its special tokens."""
-    special = [AddedToken(model.pieces[id_].decode(), id_, special=True) for id_ in model.ids_of(CONTROL, UNKNOWN)]
-    return Definition(model.pieces, model, None, added_tokens=tuple(special))
