@@ -25,7 +25,7 @@ TABLE = """
 2 normalizers pretokenizers postprocessors decoders nn
 1 definition encoding models vocab unicode_regex
 1 errors limits threads version lazy checks
-1 interrupts pickled progress moved renamed escaping
+1 interrupts pickled progress moved renamed escaping byte_symbols
 0 _core
 """
 LEVELS = {name: int(line[0]) for line in TABLE.split("\n") if line for name in line[2:].split()}

@@ -10,12 +10,12 @@ import pytest
 
 import tokkit
 from strategies import adversarial, documents
+from tokkit import byte_symbols
 from tokkit.definition import AddedToken, Definition
 from tokkit.encoding import Encoding
 from tokkit.engine.byte_level import ByteLevelEngine
 from tokkit.engine.compile import engine_of
 from tokkit.engine.interpreter import Interpreter
-from tokkit.formats import byte_symbols
 from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.unicode import NFC

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from tokkit import byte_symbols
 from tokkit.definition import Definition, Split
-from tokkit.formats import byte_symbols, tokenizer_json
+from tokkit.formats import tokenizer_json
 from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
 from tokkit.vocab import Vocab

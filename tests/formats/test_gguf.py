@@ -16,10 +16,10 @@ from gguf_files import ARRAY, BOOL, F32, I8, I32, U8, U32, Typed, gguf, strings
 from reference.bpe_encode import merge_list_bpe, ranked
 from reference.split import split
 from strategies import documents
-from tokkit import formats
+from tokkit import byte_symbols, formats
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import byte_symbols, gguf_file, gguf_vocabulary
+from tokkit.formats import gguf_file, gguf_vocabulary
 from tokkit.pretokenizers import patterns
 
 CASE_END = "\n__ggml_vocab_test__\n"

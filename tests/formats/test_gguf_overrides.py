@@ -11,8 +11,9 @@ import pytest
 
 import tokkit
 from gguf_files import ARRAY, BOOL, F32, I32, U32, Typed, gguf, strings
+from tokkit import byte_symbols
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, gguf_overrides
+from tokkit.formats import gguf_overrides
 
 Keys = dict[str, Any]
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = range(1, 6)

@@ -10,8 +10,9 @@ import pytest
 
 import tokkit
 from gguf_files import ARRAY, BOOL, F32, I32, U32, Typed, gguf, strings
+from tokkit import byte_symbols
 from tokkit.errors import TokkitError
-from tokkit.formats import byte_symbols, gguf_splits
+from tokkit.formats import gguf_splits
 
 ODD = [
     *("", " ", "  ", "\n", "\0", "\ufeff", "\u2028", "a b", "▁", "▁▁▁", "##a", "[UNK]", "<unk>", "é", "e\u0301", "ﬁ"),

@@ -15,9 +15,10 @@ from conftest import LONG
 from gguf_files import gguf, strings
 from reference.split import split
 from strategies import CONTEXTS, documents
+from tokkit import byte_symbols
 from tokkit._core.align import AlignedText
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, gguf_splits
+from tokkit.formats import gguf_splits
 from tokkit.formats.gguf_vocabulary import Vocabulary
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.pretokenizers.choice import choose

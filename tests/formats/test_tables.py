@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import LONG
+from tokkit import byte_symbols
 from tokkit._core import files
 from tokkit._core.text import TokenIndex, gather, translate
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, decimals, strict_json, tables, tokenizer_json
+from tokkit.formats import decimals, strict_json, tables, tokenizer_json
 from tokkit.formats.tables import Merges, Table
 from tokkit.vocab import MAX_ID
 

@@ -65,7 +65,7 @@ def _characters(*special: str, others: str = ENGLISH + "éè ") -> dict[str, int
 def _byte_level(*special: str) -> Files:
     definition = tokkit.train([CORPUS / "english.txt"], vocab_size=500).definition
     model: Any = definition.model
-    from tokkit.formats.byte_symbols import to_symbols
+    from tokkit.byte_symbols import to_symbols
 
     symbols = [to_symbols(token) for token in definition.vocab]
     vocab = {token: id_ for id_, token in enumerate([*symbols, *special])}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import tokkit
+from tokkit.byte_symbols import SYMBOLS
 from tokkit.engine.interpreter import Interpreter
-from tokkit.trainers.bpe import BYTE_CHARACTERS
 
 BERT_SENTENCES = {
     "Tokenization is fundamental to NLP.": "[CLS] token ##ization is fundamental to nl ##p . [SEP]",
@@ -78,9 +78,9 @@ def test_bytes_without_any_split_merge_to_300_tokens() -> None:
 
 
 def test_the_byte_alphabet_is_printable_and_in_order() -> None:
-    assert [BYTE_CHARACTERS[b] for b in (*range(33, 127), *range(161, 173), *range(174, 256))] == [
+    assert [SYMBOLS[b] for b in (*range(33, 127), *range(161, 173), *range(174, 256))] == [
         chr(b) for b in (*range(33, 127), *range(161, 173), *range(174, 256))
     ]
-    others = [b for b in range(256) if BYTE_CHARACTERS[b] != chr(b)]
-    assert [BYTE_CHARACTERS[b] for b in others] == [chr(c) for c in range(0x100, 0x144)]
-    assert (BYTE_CHARACTERS[ord(" ")], BYTE_CHARACTERS[ord("\n")]) == ("Ġ", "Ċ")
+    others = [b for b in range(256) if SYMBOLS[b] != chr(b)]
+    assert [SYMBOLS[b] for b in others] == [chr(c) for c in range(0x100, 0x144)]
+    assert (SYMBOLS[ord(" ")], SYMBOLS[ord("\n")]) == ("Ġ", "Ċ")

@@ -124,7 +124,7 @@ def facts(tok: Tokenizer) -> dict[str, Any]:
     from tokkit.cli import pipeline
     from tokkit.cli.token_text import merges, readable
     from tokkit.definition import Split
-    from tokkit.formats.conversion import merge_list
+    from tokkit.formats.byte_vocabulary import merge_list
     from tokkit.models.bpe import BPE
     from tokkit.pretokenizers import patterns
 

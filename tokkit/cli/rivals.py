@@ -63,7 +63,7 @@ def pattern_of(tok: Tokenizer) -> str | None:
 
 def tiktoken(tok: Tokenizer, threads: int) -> Contender:
     """An Encoding of tiktoken, from our ranks and pattern."""
-    from tokkit.formats.conversion import why_not_ranks
+    from tokkit.formats.byte_vocabulary import why_not_ranks
 
     library, version = _imported("tiktoken", "tiktoken")
     reason = why_not_ranks(tok.definition)
@@ -102,7 +102,7 @@ def tokenizers(tok: Tokenizer, threads: int) -> Contender:
 
 def gigatoken(tok: Tokenizer, threads: int) -> Contender:
     """A Tokenizer of gigatoken, from our ranks if it knows our pattern by name, else from our tokenizer.json."""
-    from tokkit.formats.conversion import why_not_ranks
+    from tokkit.formats.byte_vocabulary import why_not_ranks
     from tokkit.pretokenizers import patterns
 
     library, version = _imported("gigatoken", "gigatoken")

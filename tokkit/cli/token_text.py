@@ -34,7 +34,7 @@ def shortened(text: str, limit: int = 40) -> str:
 
 def merges(tok: Tokenizer, n: int) -> list[str]:
     """Return the first `n` merges as "left+right", in order of priority."""
-    from tokkit.formats.conversion import merge_list
+    from tokkit.formats.byte_vocabulary import merge_list
 
     pairs, _ = merge_list(tok.definition)
     return [f"{readable(tok.vocab[int(left)])}+{readable(tok.vocab[int(right)])}" for left, right, _ in pairs[:n]]

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import byte_symbols
 from tokkit._core.train import ClassicTrainer
 from tokkit.conversion.derivations import Ranks, merged, ranks_of
 from tokkit.conversion.editing import Edited, add_tokens
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.definition import Definition, Split
 from tokkit.errors import CorpusError, OptionError
-from tokkit.formats import conversion
 from tokkit.models.bpe import BPE, possible_merges
 from tokkit.models.names import described
 from tokkit.threads import thread_count
@@ -73,7 +73,7 @@ def extend(
         corpus = Corpus(source, unit=unit, field=field, errors=input_errors)
         counter = cut_at(by_pattern(split.pattern), sorted(definition.special_tokens))
         counts = count_words(corpus, counter, threads=thread_count(threads), report=report)
-        words = sorted((word, times) for word, times in counts.items() if conversion.is_utf_8(word))
+        words = sorted((word, times) for word, times in counts.items() if byte_symbols.is_utf_8(word))
         # A pretoken is encoded as a whole, because it might be split differently when alone.
         alone = Tokenizer(replace(definition, pretokenizer=Split(None), postprocessor=None))
         encoded = alone.encode_batch([word for word, _ in words], threads=threads)

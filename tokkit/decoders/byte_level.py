@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tokkit.byte_symbols import byte_symbols
 from tokkit.checks import check_flag
 from tokkit.decoders.base import Decoder
 
-_PRINTABLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-_HIDDEN = [byte for byte in range(256) if byte not in _PRINTABLE]
 # Code point of a byte's symbol → code point of the byte's Latin-1 character. Code points that are not symbols map to
 # some outside of Latin-1, so that encoding fails; else a soft hyphen, for example, would count as the byte 0xAD.
-_BYTES = {byte if byte in _PRINTABLE else 0x100 + _HIDDEN.index(byte): byte for byte in range(256)}
-_BYTES |= dict.fromkeys(_HIDDEN, 0xFFFF)
+_BYTES = dict.fromkeys(range(256), 0xFFFF) | {ord(symbol): byte for byte, symbol in byte_symbols().items()}
 
 
 def bytes_of(token: str) -> bytes:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from tokkit.byte_symbols import to_symbols
 from tokkit.checks import ordered
 from tokkit.definition import Definition
 from tokkit.encoding.alignment import character_spans
 from tokkit.encoding.encoding import Encoding, known
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import OptionError
-from tokkit.formats.byte_symbols import to_symbols
 from tokkit.models.bpe import BPE
 from tokkit.postprocessors.batch import Batch, batch
 from tokkit.postprocessors.layout import Frame, Postprocessor

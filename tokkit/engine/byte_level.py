@@ -17,12 +17,12 @@ from tokkit._core.align import spans_of_lengths
 from tokkit._core.encode import BPEEncoder, Encoder, Stages
 from tokkit._core.split import SplitPattern
 from tokkit._core.text import scan, to_utf8
+from tokkit.byte_symbols import NEVER_IN_UTF8
 from tokkit.definition import Definition
 from tokkit.engine.engine import Aligned, Engine, InterpreterMaker
 from tokkit.engine.plan import component_of
 from tokkit.engine.special_tokens import Special
 from tokkit.errors import OptionError
-from tokkit.formats.conversion import NEVER_IN_UTF8
 from tokkit.models import bpe
 from tokkit.models.names import described
 from tokkit.normalizers.base import Normalizer

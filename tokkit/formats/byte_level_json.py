@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from tokkit import byte_symbols
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.errors import FormatError
-from tokkit.formats import byte_symbols, conversion, split_patterns, strict_json, symbol_tables
+from tokkit.formats import byte_vocabulary, split_patterns, strict_json, symbol_tables
 from tokkit.formats.split_patterns import ONIGURUMA
 from tokkit.formats.strict_json import Section
 from tokkit.formats.tables import Merges, Table, listed, spread
@@ -89,7 +90,7 @@ def read(model: Section, vocab: Table, added: Iterable[AddedToken], by_bytes: By
     """
     texts = {token.content: token.id for token in added}
     own = symbol_tables.own_bytes(vocab, texts)
-    if own is None or _dropping(conversion.missing_bytes(own[0][0], spread(own[0][1], own[1]))) != by_bytes.dropped:
+    if own is None or _dropping(byte_symbols.missing_bytes(own[0][0], spread(own[0][1], own[1]))) != by_bytes.dropped:
         return None
     merges = model.peek("merges")
     packed = merges if isinstance(merges, Merges) else Merges.of(strict_json.typed(merges, "model.merges", list))
@@ -125,7 +126,7 @@ def merges_in_turn(merges: Any) -> Iterator[tuple[str, str, str]]:
 
 def _dropping(missing: Iterable[int]) -> str | None:
     """Return a pattern for the symbols of bytes that can occur in text but have no token; None if there are none."""
-    lost = [byte_symbols.SYMBOLS[byte] for byte in missing if byte not in conversion.NEVER_IN_UTF8]
+    lost = [byte_symbols.SYMBOLS[byte] for byte in missing if byte not in byte_symbols.NEVER_IN_UTF8]
     if not lost:
         return None
     from tokkit.formats.charsmap_steps import class_of
@@ -140,11 +141,11 @@ def write_pretokenizer(definition: Definition) -> dict[str, Any]:
     so a second split, after the one into bytes, removes it there.
     """
     split: Any = definition.pretokenizer
-    dropped = _dropping(conversion.dropped_bytes(definition))
+    dropped = _dropping(byte_vocabulary.dropped_bytes(definition))
     made = _write_split(split)
     if dropped is None:
         return made
-    if not conversion.merges_make_all(definition) and conversion.merge_list(definition)[1]:
+    if not byte_vocabulary.merges_make_all(definition) and byte_vocabulary.merge_list(definition)[1]:
         raise FormatError("some bytes have no token, and the rest of a pretoken without them may be a whole token")
     parts = made.get("pretokenizers", [made])
     return {"type": "Sequence", "pretokenizers": [*parts, _split(dropped, "Removed")]}
@@ -187,6 +188,6 @@ def write_model(definition: Definition, *, added_apart: bool = False) -> tuple[d
         "fuse_unk": False,
         "byte_fallback": False,
         # After a split that drops bytes, whole pretokens need no rule of their own; `write_pretokenizer` checks that.
-        "ignore_merges": whole_piece and not conversion.dropped_bytes(definition),
+        "ignore_merges": whole_piece and not byte_vocabulary.dropped_bytes(definition),
     }
     return fields, {"vocab": vocab, "merges": merges}

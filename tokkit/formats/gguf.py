@@ -15,11 +15,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from tokkit import byte_symbols
 from tokkit.decoders.byte_level import ByteLevel as ToText
 from tokkit.definition import AddedToken, Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import (
-    byte_symbols,
     gguf_file,
     gguf_models,
     gguf_overrides,

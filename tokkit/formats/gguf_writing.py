@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import (
-    conversion,
+    byte_vocabulary,
     gguf,
     gguf_splits,
     sentencepiece,
@@ -117,7 +117,7 @@ def _difference(definition: Definition, there: Definition) -> str:
     read = {token.content: token for token in there.added_tokens}
     if odd := [text for text in {**own, **read} if own.get(text) != read.get(text)]:
         return f"the added token {odd[0]!r} is not an added token there, or is found by other rules"
-    if conversion.adds_tokens(definition) != conversion.adds_tokens(there):
+    if byte_vocabulary.adds_tokens(definition) != byte_vocabulary.adds_tokens(there):
         return "it adds special tokens to each text that the keys cannot name"
     return "its model or its vocabulary would be read differently"
 
@@ -142,7 +142,7 @@ def _vocabulary(definition: Definition) -> Vocabulary:
 
 def _of_bytes(definition: Definition, split: Split) -> Vocabulary:
     symbols, merges, whole_piece = symbol_tables.write(definition)
-    name = gguf_splits.name_of(split, None if conversion.merges_make_all(definition) else whole_piece)
+    name = gguf_splits.name_of(split, None if byte_vocabulary.merges_make_all(definition) else whole_piece)
     tokens, types = _blank(definition.vocab.n_ids)
     for text, id_ in symbols.items():
         tokens[id_], types[id_] = text, NORMAL

@@ -16,7 +16,7 @@ from tokkit.checks import is_text
 from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import conversion, files, model_json, published, strict_json, symbol_tables
+from tokkit.formats import byte_vocabulary, files, model_json, published, strict_json, symbol_tables
 from tokkit.formats.tables import Table
 from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.normalizers.bert import Bert as BertNormalizer
@@ -127,16 +127,16 @@ def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
     Special tokens are in the third file and, unmarked, also in the first. FormatError if GPT-2's tokenizer would not
     give the definition's ids.
     """
-    pattern = conversion.only_bytes(definition, "vocab.json and merges.txt hold").pattern
+    pattern = byte_vocabulary.only_bytes(definition, "vocab.json and merges.txt hold").pattern
     if patterns.SCANNERS.get(pattern) != patterns.SCANNERS[patterns.BYTE_LEVEL]:
         raise FormatError("vocab.json and merges.txt are read with GPT-2's pattern, not this one; write tokenizer.json")
-    if dropped := conversion.dropped_bytes(definition):
+    if dropped := byte_vocabulary.dropped_bytes(definition):
         raise FormatError(
             f"vocab.json and merges.txt cannot hold this vocabulary: the byte {dropped[0]:#04x} has no token, so "
             "some text would have no ids; write tokenizer.json"
         )
     vocab, merges, whole_piece = symbol_tables.write(definition)
-    if whole_piece and not conversion.merges_make_all(definition):
+    if whole_piece and not byte_vocabulary.merges_make_all(definition):
         raise FormatError(
             "vocab.json and merges.txt cannot specify that a pretoken which is a token skips merging, and "
             "merging does not make every token; write tokenizer.json"

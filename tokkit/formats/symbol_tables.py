@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokkit import byte_symbols
 from tokkit._core.text import translate
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, VocabError
-from tokkit.formats import byte_symbols, conversion, strict_json
+from tokkit.formats import byte_vocabulary, strict_json
 from tokkit.formats.tables import Packed, Table, spread
 from tokkit.models.bpe import BPE
 from tokkit.vocab import MAX_ID, Vocab
@@ -66,8 +67,8 @@ def read(
         raise _not_symbols(_ordinary(table, special_tokens), path)
     (blob, ends), ids = own
     offsets = spread(ends, ids)
-    missing = conversion.missing_bytes(blob, offsets)
-    if lost := [byte for byte in missing if byte not in conversion.NEVER_IN_UTF8 and not drops_unknown]:
+    missing = byte_symbols.missing_bytes(blob, offsets)
+    if lost := [byte for byte in missing if byte not in byte_symbols.NEVER_IN_UTF8 and not drops_unknown]:
         byte = lost[0]
         symbol = byte_symbols.SYMBOLS[byte]
         if symbol in special_tokens:
@@ -143,8 +144,8 @@ def write(definition: Definition, *, apart: Collection[int] = ()) -> tuple[dict[
     `apart` are the ids of added tokens that are elsewhere in the file. FormatError if the tables would not give every
     text the definition's ids.
     """
-    blob, offsets = conversion.ordinary_tokens(definition)
-    merges, whole_piece = conversion.merge_list(definition)
+    blob, offsets = byte_vocabulary.ordinary_tokens(definition)
+    merges, whole_piece = byte_vocabulary.merge_list(definition)
     symbols = byte_symbols.to_symbols(blob)
     bounds = offsets.tolist()
     tokens = [symbols[start:end] for start, end in pairwise(bounds)]
@@ -157,7 +158,7 @@ def write(definition: Definition, *, apart: Collection[int] = ()) -> tuple[dict[
             raise FormatError(f"the special token {text!r} is written like the ordinary token with id {vocab[text]}")
         if whole_piece and not text.isascii() and byte_symbols.is_symbols(text):
             piece = byte_symbols.to_bytes(text)
-            if conversion.is_utf_8(piece):  # else it is never a pretoken
+            if byte_symbols.is_utf_8(piece):  # else it is never a pretoken
                 raise FormatError(f"the special token {text!r} is written like the token {piece.decode()!r}")
         if id_ not in apart:
             vocab[text] = id_

@@ -15,10 +15,11 @@ from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any
 
+from tokkit import byte_symbols
 from tokkit.checks import is_text
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, PatternError
-from tokkit.formats import conversion, split_patterns, strict_json
+from tokkit.formats import byte_vocabulary, split_patterns, strict_json
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.strict_json import Section, brief, kind
 from tokkit.formats.tiktoken import EVERYTHING
@@ -90,8 +91,8 @@ def write(definition: Definition) -> bytes:
 
     A definition from a tekken.json keeps the version, the flags of special tokens, and all other keys of that file.
     """
-    split = conversion.only_bytes(definition, "a tekken.json holds")
-    if (reason := conversion.why_not_ranks(definition)) is not None:
+    split = byte_vocabulary.only_bytes(definition, "a tekken.json holds")
+    if (reason := byte_vocabulary.why_not_ranks(definition)) is not None:
         raise FormatError(f"a tekken.json cannot hold this merge list: {reason}")
     if split.keep_unmatched and split.pattern not in patterns.SCANNERS:
         raise FormatError("a tekken.json cannot hold a split that keeps unmatched text: its reader drops it")
@@ -104,7 +105,7 @@ def write(definition: Definition) -> bytes:
             )
     if definition.vocab.empty is not None:
         raise FormatError(f"a tekken.json has no empty token; here it has the id {definition.vocab.empty}")
-    blob, offsets = conversion.ordinary_tokens(definition)
+    blob, offsets = byte_vocabulary.ordinary_tokens(definition)
     bounds = offsets.tolist()
     tokens = [blob[start:end] for start, end in pairwise(bounds)][n:]
     if b"" in tokens:
@@ -154,7 +155,7 @@ def _numbered(id_: int) -> str:
 
 
 def _entry(rank: int, token: bytes) -> dict[str, Any]:
-    text = token.decode() if conversion.is_utf_8(token) else None
+    text = token.decode() if byte_symbols.is_utf_8(token) else None
     return {"rank": rank, "token_bytes": b2a_base64(token, newline=False).decode(), "token_str": text}
 
 

@@ -13,10 +13,11 @@ from binascii import b2a_base64
 from collections.abc import Mapping
 from itertools import pairwise
 
+from tokkit import byte_symbols
 from tokkit._core.files import parse_ranks
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import conversion, published, split_patterns, strict_json
+from tokkit.formats import byte_vocabulary, published, split_patterns, strict_json
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns
@@ -51,7 +52,7 @@ def read(
         blob, offsets, empty = parse_ranks(data)
     except ValueError as error:
         raise FormatError(str(error)) from None
-    byte = conversion.missing_byte(blob, offsets)
+    byte = byte_symbols.missing_byte(blob, offsets)
     if byte is not None:
         raise FormatError(f"no line has the byte {byte:#04x} as its token, so some text would have no ids")
     known = published.find(data)
@@ -128,14 +129,14 @@ def write(definition: Definition) -> bytes:
 
     FormatError if tiktoken, with the same pattern and special tokens, would not give the definition's ids.
     """
-    split = conversion.only_bytes(definition, "a rank file holds")
-    reason = conversion.why_not_ranks(definition)
+    split = byte_vocabulary.only_bytes(definition, "a rank file holds")
+    reason = byte_vocabulary.why_not_ranks(definition)
     if reason is not None:
         raise FormatError(f"a rank file cannot hold this merge list: {reason}")
     if split.keep_unmatched and split.pattern not in patterns.SCANNERS:
         raise FormatError("a rank file cannot hold a split that keeps unmatched text: tiktoken drops it")
-    blob, offsets = conversion.ordinary_tokens(definition)
-    if (byte := conversion.missing_byte(blob, offsets)) is not None:
+    blob, offsets = byte_vocabulary.ordinary_tokens(definition)
+    if (byte := byte_symbols.missing_byte(blob, offsets)) is not None:
         raise FormatError(f"the byte {byte:#04x} has no token, so some text would have no ids")
     bounds = offsets.tolist()
     ranks: dict[bytes, int] = {}

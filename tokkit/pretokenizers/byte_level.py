@@ -25,7 +25,7 @@ from tokkit.unicode_regex.boundaries import split_rule
 
 @dataclass(frozen=True, slots=True)
 class ByteLevel(Pretokenizer):
-    """Splits by GPT-2's pattern (`use_regex`), and writes each byte as a symbol (formats/byte_symbols.py).
+    """Splits by GPT-2's pattern (`use_regex`), and writes each byte as a symbol (byte_symbols.py).
 
     With `add_prefix_space`, each pretoken that does not start with a space gets one. `trim_offsets` only affects the
     postprocessor.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tokkit._core.split import SpecialMatcher
 from tokkit._core.train import BPETrainer, WordCounts
+from tokkit.byte_symbols import SYMBOLS, is_symbols, to_bytes
 from tokkit.definition import Definition, Split
 from tokkit.errors import CorpusError, OptionError
 from tokkit.models.bpe import BPE
@@ -32,16 +33,7 @@ MEMORY_A_BYTE = 8
 
 logger = logging.getLogger("tokkit")
 
-
-def _byte_characters() -> list[str]:
-    """Return GPT-2's byte alphabet: the printable character of each byte."""
-    kept = {*range(33, 127), *range(161, 173), *range(174, 256)}
-    others = iter(range(256, 512))
-    return [chr(b if b in kept else next(others)) for b in range(256)]
-
-
-BYTE_CHARACTERS = _byte_characters()
-ALPHABET = [bytes([b]) for b in sorted(range(256), key=BYTE_CHARACTERS.__getitem__)]
+ALPHABET = [bytes([b]) for b in sorted(range(256), key=SYMBOLS.__getitem__)]
 """The 256 bytes in the order of their ids: by the code points of their characters."""
 
 
@@ -211,7 +203,7 @@ def check_special_tokens(tokens: Sequence[str]) -> list[str]:
     """Return the special tokens as a list; OptionError for one that conflicts with the bytes or merges."""
     found = checked_list("special_tokens", "special token", tokens)
     for token in found:
-        if token in BYTE_CHARACTERS or (len(token) == 1 and token.isascii()):
+        if len(token) == 1 and (token.isascii() or is_symbols(token)):
             raise OptionError(f"the special token {token!r} is also the symbol of a single byte; make it longer")
         if _is_written_token(token):
             raise OptionError(f"the special token {token!r} stands for other text in files; choose another one")
@@ -225,9 +217,9 @@ def _is_ascii_graph(text: str) -> bool:
 
 def _is_written_token(token: str) -> bool:
     """Return whether files write other bytes, which can occur in text, as `token`: for example "Ġthe"."""
-    if _is_ascii_graph(token) or not all(c in BYTE_CHARACTERS for c in token):
+    if _is_ascii_graph(token) or not is_symbols(token):
         return False
-    written = bytes(map(BYTE_CHARACTERS.index, token))
+    written = to_bytes(token)
     cut = next((i for i, b in enumerate(written) if b & 0xC0 != 0x80), len(written))
     try:
         codecs.getincrementaldecoder("utf-8")().decode(written[cut:])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tokkit._core.train import WordCounts
+from tokkit.byte_symbols import to_symbols
 from tokkit.decoders.byte_level import ByteLevel as BytesDecoder
 from tokkit.decoders.byte_level import bytes_of
 from tokkit.decoders.fuse import Fuse
@@ -29,14 +30,13 @@ from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.byte_level import ByteLevel
 from tokkit.pretokenizers.sequence import Sequence as Pretokenizers
 from tokkit.pretokenizers.split import Split as Component
-from tokkit.trainers.bpe import ALPHABET, BYTE_CHARACTERS, check_special_tokens
+from tokkit.trainers.bpe import ALPHABET, check_special_tokens
 from tokkit.trainers.counts import Reporter
 from tokkit.trainers.options import checked_list, choice, integer, text, with_unknown
 from tokkit.trainers.wordlevel import WordTraining, check_sizes
 from tokkit.vocab import Vocab
 
 FALLBACKS = ("char", "byte")
-_SYMBOLS = dict(enumerate(BYTE_CHARACTERS))
 
 
 def _is_printable_ascii(token: str) -> bool:
@@ -159,7 +159,7 @@ class HybridTraining(WordTraining):
     def _tokens(self, counts: WordCounts) -> tuple[list[str], list[str]]:
         """Return the tokens in a vocabulary of any size, and the words, the most frequent first."""
         prefix = self.prefix or ""
-        alphabet = [BYTE_CHARACTERS[byte[0]] for byte in ALPHABET] if self.in_bytes else self._alphabet(counts)
+        alphabet = [*map(to_symbols, ALPHABET)] if self.in_bytes else self._alphabet(counts)
         tokens = [*self.special_tokens, *alphabet, *(prefix + c for c in alphabet)]
         tokens = list(
             dict.fromkeys(tokens)
@@ -167,7 +167,7 @@ class HybridTraining(WordTraining):
         known, words, allows = set(tokens), [], self.allows()
         # Items are sorted by their bytes; stable sorting keeps this order among equal counts.
         for word, count in sorted(counts.items(), key=lambda item: -item[1]):
-            spelt = word.decode("latin-1").translate(_SYMBOLS) if self.in_bytes else word.decode()
+            spelt = to_symbols(word) if self.in_bytes else word.decode()
             if count < self.min_frequency or spelt in known or not allows(word):
                 continue
             if not (prefix and spelt.startswith(prefix)):
@@ -193,7 +193,7 @@ class HybridTraining(WordTraining):
         decoder: Any = Fuse() if self.keeps_spaces else Decoder(self.prefix or "", self.pattern == "punctuation")
         if self.in_bytes:
             pretokenizer = Pretokenizers([pretokenizer, ByteLevel(add_prefix_space=False, use_regex=False)])
-            decoder = Decoders([decoder, Replace({"String": " "}, BYTE_CHARACTERS[ord(" ")]), BytesDecoder()])
+            decoder = Decoders([decoder, Replace({"String": " "}, to_symbols(b" ")), BytesDecoder()])
         model = CharBPE(
             merges=no_merges,
             unk_token=self.unk_token,

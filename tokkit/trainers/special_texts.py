@@ -10,9 +10,9 @@ import numpy as np
 
 from tokkit._core.split import SpecialMatcher
 from tokkit._core.train import WordCounts
+from tokkit.byte_symbols import is_utf_8
 from tokkit.corpus.readers import Block
 from tokkit.corpus.stream_blocks import Cut
-from tokkit.formats.conversion import is_utf_8
 from tokkit.trainers.counts import Counter
 from tokkit.trainers.options import checked_list, choice
 

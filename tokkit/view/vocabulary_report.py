@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import OptionError
-from tokkit.formats.conversion import merge_list
+from tokkit.formats.byte_vocabulary import merge_list
 from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.names import name_of

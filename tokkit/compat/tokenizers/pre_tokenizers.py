@@ -90,7 +90,7 @@ class ByteLevel(PreTokenizer):
     @staticmethod
     def alphabet() -> list[str]:
         """Return the 256 byte symbols, unordered."""
-        from tokkit.formats.byte_symbols import to_symbols
+        from tokkit.byte_symbols import to_symbols
 
         return [to_symbols(bytes((byte,))) for byte in range(256)]
 

@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+from tokkit.byte_symbols import to_symbols
 from tokkit.definition import Definition
 from tokkit.engine.added_tokens import content
 from tokkit.errors import TokkitError
-from tokkit.formats.byte_symbols import to_symbols
 from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
 from tokkit.registry.tokenizer_classes.tokens import AddedToken

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tokkit.byte_symbols import is_symbols, to_bytes
 from tokkit.definition import Definition
 from tokkit.engine.added_tokens import overlap, vanished
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import components, model_json, tokenizer_json
-from tokkit.formats.byte_symbols import is_symbols, to_bytes
 from tokkit.formats.tables import Table
 from tokkit.registry.tokenizer_classes.row import JSON
 from tokkit.registry.tokenizer_classes.scripted.end_once import EndOnce

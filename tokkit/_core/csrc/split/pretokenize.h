@@ -42,7 +42,7 @@ int tk_split_fixed(tk_aligned *a, size_t length);
 /* A space before each pretoken that does not start with one. */
 int tk_prefix_space(tk_aligned *a);
 
-/* The symbol of each byte in its place (formats/byte_symbols.py). */
+/* The symbol of each byte in its place (byte_symbols.py). */
 int tk_byte_symbols(tk_aligned *a);
 
 /* `replacement` for each space, and before pretokens that do not start with it: none, all, or those from the start of

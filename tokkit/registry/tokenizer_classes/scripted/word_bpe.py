@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from tokkit.byte_symbols import to_symbols
 from tokkit.decoders.base import Decoder
 from tokkit.decoders.byte_level import bytes_of
-from tokkit.formats.byte_symbols import to_symbols
 from tokkit.registry.tokenizer_classes.scripted.edits import edit, replaced, whole
 from tokkit.registry.tokenizer_classes.scripted.pieces import Encoder, Tokens, no_token, own_ids
 

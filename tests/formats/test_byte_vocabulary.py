@@ -66,7 +66,7 @@ def test_a_token_that_merging_never_makes_is_in_no_merge() -> None:
 
 def test_gpt_2_s_ranks_give_back_gpt_2_s_own_merges(shared: Path) -> None:
     from tokkit import formats
-    from tokkit.formats.conversion import merge_list
+    from tokkit.formats.byte_vocabulary import merge_list
 
     merges, whole_piece = merge_list(formats.read(shared / "vocabs" / "r50k_base.tiktoken"))
     own = formats.read(shared / "vocabs" / "gpt2" / "vocab.bpe").model.merges

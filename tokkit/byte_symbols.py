@@ -1,11 +1,16 @@
-"""GPT-2's byte alphabet: bytes ↔ the printable characters (byte symbols) that stand for them in files.
+"""Bytes as tokens: GPT-2's alphabet of printable characters (byte symbols) for them, and bytes without a token.
 
 A printable byte of Latin-1 is its own symbol; the others get the characters from U+0100 on, in order.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PRINTABLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
 _HIDDEN = [byte for byte in range(256) if byte not in _PRINTABLE]
@@ -25,6 +30,19 @@ _BYTES = _Bytes({ord(symbol): byte for byte, symbol in enumerate(SYMBOLS)})
 _SYMBOLS = frozenset(SYMBOLS)
 BYTE_OF = np.array([_BYTES.get(code_point, 256) for code_point in range(max(_BYTES) + 2)], dtype=np.uint16)
 """Byte by code point; 256 means none, as in the last entry, which stands for all later code points."""
+
+
+NEVER_IN_UTF8 = frozenset([0xC0, 0xC1, *range(0xF5, 0x100)])
+"""The bytes that never occur in UTF-8."""
+
+
+def byte_symbols() -> dict[int, str]:
+    """Return the symbol of each byte, in the order of the bytes.
+
+    >>> byte_symbols()[ord(" ")]
+    'Ġ'
+    """
+    return dict(enumerate(SYMBOLS))
 
 
 def to_symbols(data: bytes) -> str:
@@ -52,3 +70,27 @@ def to_bytes(text: str) -> bytes:
 def is_symbols(text: str) -> bool:
     """Return whether every character stands for a byte."""
     return _SYMBOLS.issuperset(text)
+
+
+def is_utf_8(data: bytes) -> bool:
+    """Return whether bytes are UTF-8."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def missing_byte(blob: bytes, offsets: NDArray[np.int64]) -> int | None:
+    """Return a byte without a token, or None; text with such a byte would have no ids."""
+    absent = missing_bytes(blob, offsets)
+    return absent[0] if absent else None
+
+
+def missing_bytes(blob: bytes, offsets: NDArray[np.int64]) -> list[int]:
+    """Return the bytes without a token of length one."""
+    starts = offsets[:-1][np.diff(offsets) == 1]
+    absent = np.ones(256, dtype=bool)
+    absent[np.frombuffer(blob, dtype=np.uint8)[starts]] = False  # np.setdiff1d would import half of numpy
+    found: list[int] = np.flatnonzero(absent).tolist()
+    return found

@@ -1,4 +1,4 @@
-"""Converts a definition's model to a merge list, or to ranks.
+"""Converts a vocabulary of bytes to a merge list, or to ranks.
 
 Rank BPE and merge-list BPE differ. Each function here converts only if every text keeps its ids, and otherwise returns
 or raises the reason.
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tokkit.byte_symbols import NEVER_IN_UTF8, missing_byte, missing_bytes
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError
 from tokkit.models.bpe import BPE, possible_merges
@@ -17,34 +18,6 @@ from tokkit.models.names import described
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-def is_utf_8(data: bytes) -> bool:
-    """Return whether bytes are UTF-8."""
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def missing_byte(blob: bytes, offsets: NDArray[np.int64]) -> int | None:
-    """Return a byte without a token, or None; text with such a byte would have no ids."""
-    absent = missing_bytes(blob, offsets)
-    return absent[0] if absent else None
-
-
-NEVER_IN_UTF8 = frozenset([0xC0, 0xC1, *range(0xF5, 0x100)])
-"""The bytes that never occur in UTF-8."""
-
-
-def missing_bytes(blob: bytes, offsets: NDArray[np.int64]) -> list[int]:
-    """Return the bytes without a token of length one."""
-    starts = offsets[:-1][np.diff(offsets) == 1]
-    absent = np.ones(256, dtype=bool)
-    absent[np.frombuffer(blob, dtype=np.uint8)[starts]] = False  # np.setdiff1d would import half of numpy
-    found: list[int] = np.flatnonzero(absent).tolist()
-    return found
 
 
 def dropped_bytes(definition: Definition) -> list[int]:

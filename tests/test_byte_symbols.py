@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tokkit.formats.byte_symbols import SYMBOLS, is_symbols, to_bytes, to_symbols
+from tokkit.byte_symbols import SYMBOLS, byte_symbols, is_symbols, to_bytes, to_symbols
 
 
 def test_every_byte_has_a_printable_character_of_its_own() -> None:
@@ -16,6 +16,7 @@ def test_bytes_come_back() -> None:
     every = bytes(range(256))
     assert to_bytes(to_symbols(every)) == every
     assert to_symbols(b" a\n") == "ĠaĊ"
+    assert "".join(byte_symbols()[byte] for byte in every) == to_symbols(every)
 
 
 @pytest.mark.parametrize("text", [" ", "a b", "\n", "漢", "\xad", "\udc80", "a\u0144"])
