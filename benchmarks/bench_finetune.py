@@ -38,7 +38,7 @@ class Ours:
     """Our model, and a step of it on ids that the trainer learned."""
 
     def __init__(self, folder: Path, dropout: float, precision: str) -> None:
-        from tokkit.formats.sharded import read_model
+        from tokkit.files.sharded import read_model
         from tokkit.nn.grad import SentencePairs
         from tokkit.nn.optim import AdamW
         from tokkit.pipeline import families, modules

@@ -79,7 +79,7 @@ def rounded(folder: Path, kind: str, aside: Path) -> Path:
     """Write the model of a folder with matrices rounded by the rule of a type of GGUF."""
     import gguf
 
-    from tokkit.formats.safetensors import read_safetensors, write_safetensors
+    from tokkit.files.safetensors import read_safetensors, write_safetensors
 
     chosen = gguf.GGMLQuantizationType[kind]
     tensors = {name: np.array(each.float32()) for name, each in read_safetensors(folder / "model.safetensors").items()}

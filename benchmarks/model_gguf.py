@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.formats.safetensors import read_safetensors
+from tokkit.files.safetensors import read_safetensors
 
 KINDS = ("F32", "BF16", "F16", "Q8_0", "Q4_0")
 LLAMA = {

@@ -23,7 +23,7 @@ TABLE = """
 4 grammars
 3 engine formats corpus data
 2 normalizers pretokenizers postprocessors decoders nn
-1 definition encoding models vocab unicode_regex
+1 definition encoding files models vocab unicode_regex
 1 errors limits threads version lazy checks
 1 interrupts pickled progress moved renamed escaping byte_symbols
 0 _core

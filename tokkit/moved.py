@@ -29,7 +29,7 @@ MOVED = {
     "tokkit.decoding": "tokkit.engine.decoding",
     "tokkit.fingerprint": "tokkit.formats.fingerprint",
     "tokkit.formats.gguf_kinds": "tokkit.formats.gguf_models",
-    "tokkit.formats.unfinished": "tokkit.formats.temporary_files",
+    "tokkit.formats.unfinished": "tokkit.files.temporary_files",
     "tokkit.formats.unsupported": "tokkit.formats.unsupported_formats",
     "tokkit.length_rules": "tokkit.encoding.length_rules",
     "tokkit.mixed": "tokkit.encoding.aligned_encodings",

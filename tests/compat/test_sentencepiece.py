@@ -17,7 +17,7 @@ from conftest import LONG
 from sentencepiece_zoo import NAMES, lines, model, sentencepiece
 from strategies import adversarial
 from tokkit.compat import sentencepiece as face
-from tokkit.formats import protobuf
+from tokkit.files import protobuf
 from tokkit.formats.sentencepiece import TRAINER_FIELDS, read_model
 
 TEXTS = ["Hello 🦜🦜 é x", "", " ", "New York ab", "東京は素晴らしい ﬁ", "▁a▁"]

@@ -13,7 +13,7 @@ import pytest
 from tokkit.embeddings import FastText, GloVe, Phrases, TrainingIds, Word2Vec
 from tokkit.embeddings.cooccurrence import count_cooccurrence
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.files.safetensors import read_safetensors, write_safetensors
 
 SENTENCES = [["the", "cat", "sat"], ["the", "dog"]] * 3
 SMALL: dict[str, Any] = {"vector_size": 2, "min_count": 1, "workers": 1, "epochs": 1}

@@ -212,7 +212,7 @@ def test_models_are_saved_whole_without_pickle(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(FormatError):
         Word2Vec.load(path)
-    from tokkit.formats.safetensors import write_safetensors
+    from tokkit.files.safetensors import write_safetensors
 
     write_safetensors(path, {"vectors": np.zeros((2, 3), np.float32)})
     with pytest.raises(FormatError, match="not a word2vec model"):

@@ -19,7 +19,8 @@ from strategies import documents
 from tokkit import byte_symbols, formats
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import gguf_file, gguf_vocabulary
+from tokkit.files import gguf_file
+from tokkit.formats import gguf_vocabulary
 from tokkit.pretokenizers import patterns
 
 CASE_END = "\n__ggml_vocab_test__\n"

@@ -14,7 +14,7 @@ from strategies import adversarial
 from tokkit.corpus import bundled
 from tokkit.definition import definition_of
 from tokkit.errors import FormatError
-from tokkit.formats import gguf_file
+from tokkit.files import gguf_file
 from tokkit.tokenizer import Tokenizer
 
 KEEP: dict[str, Any] = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}

@@ -18,9 +18,9 @@ from conftest import LONG, SHARED
 from normalizers.charsmaps import charsmap
 from sentencepiece_zoo import NAMES, model, sentencepiece, texts
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import protobuf
+from tokkit.files import protobuf
+from tokkit.files.protobuf import written
 from tokkit.formats import sentencepiece as model_file
-from tokkit.formats.protobuf import written
 from tokkit.tokenizer import Tokenizer
 
 

@@ -10,7 +10,7 @@ import tokkit
 from conftest import SHARED
 from sentencepiece_zoo import CORPUS, model, sentencepiece
 from tokkit.errors import FormatError
-from tokkit.formats import decimals
+from tokkit.files import decimals
 from tokkit.formats import sentencepiece as model_file
 from tokkit.tokenizer import Tokenizer
 

@@ -19,7 +19,8 @@ from tokkit import byte_symbols
 from tokkit._core import files
 from tokkit._core.text import TokenIndex, gather, translate
 from tokkit.errors import FormatError
-from tokkit.formats import decimals, strict_json, tables, tokenizer_json
+from tokkit.files import decimals, strict_json
+from tokkit.formats import tables, tokenizer_json
 from tokkit.formats.tables import Merges, Table
 from tokkit.vocab import MAX_ID
 

@@ -11,7 +11,7 @@ import numpy as np
 from mutate_json import CHANGE
 from tokkit import nn
 from tokkit.errors import TokkitError
-from tokkit.formats import strict_json
+from tokkit.files import strict_json
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import decoder_families, encoder_loading, families, layered_families, seq2seq_families
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mutate_binary import HEADER as CHANGE
 from tokkit.errors import TokkitError
-from tokkit.formats.safetensors import FLOATS, read_safetensors, write_safetensors
+from tokkit.files.safetensors import FLOATS, read_safetensors, write_safetensors
 
 __all__ = ["CHANGE", "check"]
 

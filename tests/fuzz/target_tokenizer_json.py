@@ -11,7 +11,8 @@ import tokkit
 from mutate_stages import of_stages
 from tokenizer_checks import check_files
 from tokkit.errors import TokkitError
-from tokkit.formats import strict_json, tokenizer_json
+from tokkit.files import strict_json
+from tokkit.formats import tokenizer_json
 
 __all__ = ["CHANGE", "check"]
 

@@ -19,7 +19,7 @@ from reference.decode_stream import text_of_ids
 from strategies import adversarial
 from tokkit.engine.interpreter import Interpreter
 from tokkit.errors import TokkitError
-from tokkit.formats import decimals
+from tokkit.files import decimals
 from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.postprocessors.sequence import Sequence as InTurn
 from tokkit.postprocessors.template import Template

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.formats.safetensors import write_safetensors
+from tokkit.files.safetensors import write_safetensors
 
 
 def write(folder: Path, *, rank: int, modules: dict[str, tuple[int, int]] | None = None, **config: Any) -> Path:

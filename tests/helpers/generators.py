@@ -11,7 +11,7 @@ import numpy as np
 
 import tokkit
 from tokkit import nn
-from tokkit.formats.safetensors import write_safetensors
+from tokkit.files.safetensors import write_safetensors
 from tokkit.pipeline import decoder_families, seq2seq_families
 from tokkit.pipeline.decoder_families import DecoderSpec
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import generators
 from gguf_files import ARRAY, BOOL, F32, I32, STRING, U32, Stored, Typed, text, value_bytes, with_data
-from tokkit.formats.gguf_blocks import BLOCK_TYPES
+from tokkit.files.gguf_blocks import BLOCK_TYPES
 
 Weights = Mapping[str, np.ndarray]
 PLAIN = {"F32": 0, "F16": 1, "BF16": 30}

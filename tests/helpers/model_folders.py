@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.formats.safetensors import write_safetensors
+from tokkit.files.safetensors import write_safetensors
 from tokkit.pipeline import families
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -17,7 +17,7 @@ from piece_stages import assert_same, ours, theirs, whole, words_with_metaspace
 from reference.unigram import unigram
 from strategies import documents
 from tokkit.errors import OptionError, VocabError
-from tokkit.formats import decimals
+from tokkit.files import decimals
 from tokkit.models.base import CompiledModel
 from tokkit.models.unigram import Unigram
 from tokkit.vocab import Vocab

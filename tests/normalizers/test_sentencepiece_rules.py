@@ -18,7 +18,7 @@ from normalizers.charsmaps import charsmap as plain_map
 from strategies import adversarial
 from tokkit._core.text import Normalizer
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.protobuf import written
+from tokkit.files.protobuf import written
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile
 from tokkit.normalizers.sentencepiece_rules import NAMES, charsmap, compile_tsv, read_tsv
 

@@ -14,7 +14,7 @@ from pipeline.test_finetuning import LABELLED, base
 from pipeline.test_masked_training import train as train_masked
 from tokkit import pipeline
 from tokkit.errors import OptionError
-from tokkit.formats.safetensors import read_safetensors
+from tokkit.files.safetensors import read_safetensors
 from tokkit.nn.grad import LoraOptions
 from tokkit.pipeline import FineTuneOptions, LMOptions, TrainingProgress
 from tokkit.pipeline.adapters import CLASSIFIER, CONFIG, WEIGHTS

@@ -11,7 +11,7 @@ import pytest
 from extras import extra
 from pipeline.test_classifiers_of_any_encoder import CASES, DECODERS, saved
 from tokkit import pipeline
-from tokkit.formats.safetensors import read_safetensors
+from tokkit.files.safetensors import read_safetensors
 from tokkit.nn.grad import TextClassifier
 from tokkit.pipeline.classifier_training import _SavedHead
 from tokkit.pipeline.learning_encoders import SavedEncoder

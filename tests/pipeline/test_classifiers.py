@@ -15,7 +15,7 @@ import generators
 from model_folders import BERT, classifier, tensors_of, write
 from tokkit import pipeline
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.files.safetensors import read_safetensors, write_safetensors
 from tokkit.pipeline import entities
 from tokkit.pipeline.entities import Token
 

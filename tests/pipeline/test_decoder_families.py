@@ -11,7 +11,7 @@ import pytest
 
 from extras import extra
 from tokkit.errors import FormatError
-from tokkit.formats.sharded import read_model
+from tokkit.files.sharded import read_model
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import decoder_families
 from tokkit.pipeline.decoder_weights import DecoderWeights

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from extras import extra
-from tokkit.formats.sharded import read_model
+from tokkit.files.sharded import read_model
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.masked_head import MaskedHead
 from tokkit.pipeline import families

@@ -12,7 +12,7 @@ import pytest
 import model_folders
 from tokkit import pipeline
 from tokkit.errors import CorpusError, FormatError, OptionError, TrainingError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.files.safetensors import read_safetensors, write_safetensors
 from tokkit.pipeline import FineTuneOptions, TrainingProgress, training_checkpoints
 from tokkit.pipeline.finetuning_data import Batches, read_labelled, read_rows
 

@@ -19,7 +19,7 @@ from reference.feed_forward import Bfloat16, Bfloat16Rows
 from tokkit import nn, pipeline
 from tokkit._core.nn import rounds_bfloat16
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.gguf_tensors import BlockTensor, read_gguf
+from tokkit.files.gguf_tensors import BlockTensor, read_gguf
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import decoder_families
 from tokkit.pipeline.decoder_families import DecoderSpec

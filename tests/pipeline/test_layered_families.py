@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from extras import extra
-from tokkit.formats.sharded import read_model
+from tokkit.files.sharded import read_model
 from tokkit.nn.layered_encoder import LayeredEncoder
 from tokkit.nn.masked_head import MaskedHead
 from tokkit.nn.text_decoder import TextDecoder

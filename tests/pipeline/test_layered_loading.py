@@ -13,7 +13,7 @@ from model_folders import WORDS
 from reference.decoder import hidden
 from tokkit import nn, pipeline
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import write_safetensors
+from tokkit.files.safetensors import write_safetensors
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.rope import RopeConfig
 

@@ -14,7 +14,7 @@ import pytest
 import tokkit
 from tokkit import pipeline
 from tokkit.errors import CorpusError, OptionError, TrainingError
-from tokkit.formats.safetensors import read_safetensors
+from tokkit.files.safetensors import read_safetensors
 from tokkit.pipeline import LMOptions, TrainingProgress, training_checkpoints
 from tokkit.pipeline.perplexity import text_score
 

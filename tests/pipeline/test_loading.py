@@ -14,7 +14,7 @@ import pytest
 from model_folders import BERT, tensors_of, write
 from tokkit import pipeline
 from tokkit.errors import DownloadError, FormatError, OptionError
-from tokkit.formats.safetensors import write_safetensors
+from tokkit.files.safetensors import write_safetensors
 from tokkit.pipeline.pooling import POOLINGS, pool
 
 POOLING = {"word_embedding_dimension": 16, "pooling_mode_cls_token": True}

@@ -13,7 +13,7 @@ import pytest
 import generators
 from tokkit import pipeline
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.files.safetensors import read_safetensors, write_safetensors
 from tokkit.pipeline import packed_folders
 
 PRECISIONS = ["bf16", "int8", "int8-weight-only", "int4"]

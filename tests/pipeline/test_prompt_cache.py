@@ -11,7 +11,7 @@ import pytest
 import generators
 from tokkit import pipeline
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import Tensors, read_safetensors, write_safetensors
+from tokkit.files.safetensors import Tensors, read_safetensors, write_safetensors
 from tokkit.nn.decoder_cache import DTYPES
 from tokkit.pipeline.prompt_cache import PromptCache
 

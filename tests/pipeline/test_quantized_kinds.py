@@ -15,7 +15,7 @@ import gguf_models
 import model_folders
 from tokkit import pipeline
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import Tensor, read_safetensors, write_safetensors
+from tokkit.files.safetensors import Tensor, read_safetensors, write_safetensors
 from tokkit.pipeline import families
 from tokkit.pipeline.learning_encoders import encoder_config
 from tokkit.pipeline.quality import compared

@@ -18,8 +18,8 @@ from reference.feed_forward import Bfloat16, Bfloat16Rows
 from tokkit import pipeline
 from tokkit._core.nn import rounds_bfloat16
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import write_safetensors
-from tokkit.formats.sharded import read_model
+from tokkit.files.safetensors import write_safetensors
+from tokkit.files.sharded import read_model
 from tokkit.nn.arrays import initial
 from tokkit.nn.generation import log_probabilities
 from tokkit.pipeline import seq2seq_families

@@ -15,7 +15,7 @@ import model_folders
 from reference import bags as twin
 from tokkit import pipeline
 from tokkit.errors import FormatError, OptionError, ShapeError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.files.safetensors import read_safetensors, write_safetensors
 from tokkit.pipeline.static import StaticEncoder, StaticOptions
 from tokkit.search import builder
 

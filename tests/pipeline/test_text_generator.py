@@ -14,7 +14,7 @@ import generators
 from reference.decoder import logits as naive
 from tokkit import nn, pipeline
 from tokkit.errors import ChatError, FormatError, OptionError
-from tokkit.formats.safetensors import write_safetensors
+from tokkit.files.safetensors import write_safetensors
 from tokkit.nn.generation import log_probabilities
 from tokkit.pipeline import decoder_families
 from tokkit.pipeline.stopping import StoppedText

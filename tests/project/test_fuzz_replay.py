@@ -92,7 +92,7 @@ def test_every_target_in_python_takes_its_seeds_and_regressions(half: int) -> No
 
 PLANTED = """
 from mutate import of_bytes as CHANGE
-from tokkit.formats.strict_json import loads
+from tokkit.files.strict_json import loads
 
 def check(data):
     if data.startswith(b"[") and isinstance(loads(data), list):

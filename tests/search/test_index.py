@@ -15,8 +15,8 @@ import strategies
 from extras import extra
 from reference import search as twin
 from tokkit.errors import FormatError, OptionError, ShapeError
-from tokkit.formats import files
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
+from tokkit.files import files
+from tokkit.files.safetensors import read_safetensors, write_safetensors
 from tokkit.search import builder, index
 from tokkit.search.index import INDEX, SearchIndex
 from tokkit.search.sources import Document

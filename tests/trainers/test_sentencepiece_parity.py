@@ -13,7 +13,7 @@ import pytest
 
 from conftest import LONG
 from tokkit.compat import sentencepiece as face
-from tokkit.formats import protobuf
+from tokkit.files import protobuf
 from tokkit.formats.sentencepiece import TRAINER_FIELDS, read_model
 from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 

@@ -10,8 +10,8 @@ from typing import Any
 from tokkit.chat import gguf
 from tokkit.chat.template import ChatTemplate
 from tokkit.errors import ChatError, FormatError
-from tokkit.formats import files, strict_json
-from tokkit.formats.strict_json import Section
+from tokkit.files import files, strict_json
+from tokkit.files.strict_json import Section
 
 CONFIG, JINJA, MORE, OLDER = (
     *("tokenizer_config.json", "chat_template.jinja", "additional_chat_templates", "special_tokens_map.json"),

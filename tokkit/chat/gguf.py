@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tokkit.errors import FormatError
-from tokkit.formats import files, gguf_file, gguf_vocabulary
+from tokkit.files import files, gguf_file
+from tokkit.formats import gguf_vocabulary
 
 KEY = "tokenizer.chat_template"
 ROLES = {"bos": "bos_token", "eos": "eos_token", "unknown": "unk_token", "padding": "pad_token"}

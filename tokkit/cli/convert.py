@@ -131,7 +131,7 @@ def _check(target: str, format: str | None, *, force: bool) -> None:
 
     from tokkit import formats
     from tokkit.cli import inputs, output
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
 
     if target == output.STDOUT:
         raise click.UsageError("TARGET is one file or several: name it, as in tokenizer.json")

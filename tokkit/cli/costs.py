@@ -59,7 +59,7 @@ class Prices:
         """Read a table; FormatError names what is wrong, and OSErrors are not caught."""
         import tomllib
 
-        from tokkit.formats.files import naming, show
+        from tokkit.files.files import naming, show
 
         with open(path, "rb") as file:
             try:

@@ -113,7 +113,7 @@ def build(shards: tuple[str, ...], output: str, json: bool, progress: str, model
     NAME is the source of the shards, for example a language; merge and tokkit train can weight sources.
     """
     from tokkit.cli.inputs import given as inputs
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
     from tokkit.progress import Progress
     from tokkit.trainers import build_counts
 

@@ -25,7 +25,7 @@ TOGETHER = 64
 def run(paths: Sequence[str], folder: str, chosen: Mapping[str, Any], progress: Progress) -> bool:
     """Write or extend the index in `folder`; return whether every file could be read."""
     from tokkit.cli.models import load_vectors
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
     from tokkit.search import ann
     from tokkit.search.embedding import Embedding, Options
 

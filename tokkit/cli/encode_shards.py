@@ -77,7 +77,7 @@ def command(
     from tokkit.cli import output as out
     from tokkit.cli.inputs import given, load
     from tokkit.data import encode_shards
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
     from tokkit.progress import Progress
 
     if chosen["pack"] is None and (chosen["seq_len"] is not None or chosen["pad"] is not None):

@@ -100,7 +100,7 @@ def write_report(tok: Tokenizer, name: str, report: str, files: Sequence[str], *
 
     from tokkit.cli.inputs import Reading
     from tokkit.cli.output import check, counted, say
-    from tokkit.formats import write_atomically
+    from tokkit.files.files import write_atomically
     from tokkit.view import report_html
 
     check(report, force=force)

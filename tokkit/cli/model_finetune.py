@@ -89,7 +89,7 @@ def finetune(
     from tokkit.cli.model_train import lora_options, report
     from tokkit.errors import OptionError
     from tokkit.escaping import show
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
     from tokkit.progress import Progress
 
     if freeze and task == "pairs":

@@ -377,7 +377,7 @@ def perplexity(
 
 
 def _write_page(page: str, loaded: Any, text: str, **chosen: Any) -> None:
-    from tokkit.formats.files import write_atomically
+    from tokkit.files.files import write_atomically
     from tokkit.view import predictions_html
 
     write_atomically(page, predictions_html(loaded, text, title=f"Expected tokens: {text[:60]}", **chosen).encode())

@@ -28,7 +28,7 @@ def merge(model: str, adapter: str, output: str, force: bool) -> None:
     from tokkit.cli import errors
     from tokkit.cli.inputs import given
     from tokkit.escaping import show
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
 
     refuse_inputs([output, *(Path(output) / name for name in ("config.json", "model.safetensors"))], given())
     pipeline.merge_adapter(model, adapter, output, overwrite=force)

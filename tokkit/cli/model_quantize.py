@@ -48,7 +48,7 @@ def quantize(
     from tokkit import pipeline
     from tokkit.cli.inputs import Reading, given
     from tokkit.cli.output import say_json
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
     from tokkit.pipeline.loading import found
     from tokkit.pipeline.packed_folders import JSON, WEIGHTS
 
@@ -74,7 +74,7 @@ def quantize(
 def _bytes(source: Any) -> int:
     """Return the size of a model's weights in bytes."""
     if source.is_file():
-        from tokkit.formats.gguf_tensors import read_gguf
+        from tokkit.files.gguf_tensors import read_gguf
 
         return sum(tensor.data.nbytes for tensor in read_gguf(source).tensors.values())
     return sum(path.stat().st_size for path in source.rglob("*.safetensors"))

@@ -89,7 +89,7 @@ def train(
     from tokkit.cli import errors
     from tokkit.cli.inputs import given, load
     from tokkit.escaping import show
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
     from tokkit.pipeline.lm_folders import WRITTEN
     from tokkit.progress import Progress
 

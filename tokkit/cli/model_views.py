@@ -47,7 +47,7 @@ def attention(
 
     from tokkit.cli.models import load_layers
     from tokkit.cli.output import check, counted, say
-    from tokkit.formats import write_atomically
+    from tokkit.files.files import write_atomically
     from tokkit.view import attention_html, attention_png
 
     kind = os.path.splitext(output)[1].lower()

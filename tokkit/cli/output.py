@@ -112,7 +112,7 @@ def is_stream(path: str) -> bool:
 def check(path: str, *, force: bool) -> None:
     """Raise, before the work, the error that writing `path` would raise; UsageError if `path` is an input."""
     from tokkit.cli.inputs import given
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
 
     refuse_inputs([path], given())
     shown = show(path)
@@ -135,7 +135,7 @@ def writing(path: str, *, force: bool) -> Iterator[BinaryIO]:
 
     OSError if the file exists and `force` is not set. After an error, an existing file is unchanged.
     """
-    from tokkit.formats import temporary_files
+    from tokkit.files import temporary_files
 
     check(path, force=force)
     if path == STDOUT:

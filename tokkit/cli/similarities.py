@@ -43,7 +43,7 @@ def show(
     from tokkit.search.snippets import snippet
 
     if page is not None:
-        from tokkit.formats.files import write_atomically
+        from tokkit.files.files import write_atomically
         from tokkit.view import similarity_html
 
         write_atomically(page, similarity_html(made, given).encode())

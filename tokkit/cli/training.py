@@ -95,7 +95,7 @@ def plan(inputs: Sequence[str], chosen: Mapping[str, Any]) -> Job:
         options.setdefault("pattern", DEFAULT_PATTERN[chosen["model"]])
     options["threads"] = chosen["threads"] or chosen["num_threads"]
     if "state" in options:
-        from tokkit.formats.files import refuse_inputs
+        from tokkit.files.files import refuse_inputs
 
         refuse_inputs([options["state"]], given())
     mixture, inputs = _mixture(inputs, chosen)
@@ -206,7 +206,7 @@ def _vocabulary_of(path: str) -> str:
 def _write_vocabulary(tok: Tokenizer, path: str, *, scores: bool) -> None:
     """Write the .vocab that belongs to a .model."""
     from tokkit.compat.sentencepiece.trainer import vocabulary
-    from tokkit.formats import write_atomically
+    from tokkit.files.files import write_atomically
     from tokkit.models.sentencepiece import SentencePieceModel
 
     model = tok.definition.model
@@ -226,7 +226,7 @@ def check_watched(job: Job, page: str) -> None:
 def write_watched(job: Job, page: str, text: str | None) -> None:
     """Train a second time, and write the page of --watch."""
     from tokkit.cli.training_report import SAMPLE
-    from tokkit.formats import write_atomically
+    from tokkit.files.files import write_atomically
     from tokkit.view import training_html
 
     source: Any = job.mixture or (job.inputs if job.counts is None else counts_of(job.counts))
@@ -256,7 +256,7 @@ def rehearse(job: Job) -> None:
 
     The saved file is loaded too, because some formats drop data without an error.
     """
-    from tokkit.formats.files import show
+    from tokkit.files.files import show
     from tokkit.loading import load
     from tokkit.tokenizer import Tokenizer
     from tokkit.trainers import options_of

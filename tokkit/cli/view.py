@@ -81,7 +81,7 @@ def command(
     reading = Reading("file", chosen["field"], chosen["input_errors"])
     texts = (text for path in expand(files) for text in reading.texts(path))
     if output is not None:
-        from tokkit.formats import write_atomically
+        from tokkit.files.files import write_atomically
         from tokkit.view import html
 
         page = html(toks, "".join(texts), title=f"Tokens: {', '.join(files) or 'a text'}", special=chosen["special"])

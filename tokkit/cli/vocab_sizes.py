@@ -299,7 +299,7 @@ def plot(found: dict[str, Any], path: str, *, force: bool) -> None:
 
 def write_page(found: dict[str, Any], path: str) -> None:
     """Write the table as a page, with shortened names of files."""
-    from tokkit.formats.files import write_atomically
+    from tokkit.files.files import write_atomically
     from tokkit.view import sizes_html
 
     rows = []

@@ -68,7 +68,7 @@ def distill(
     from tokkit.cli.inputs import Reading, given
     from tokkit.cli.models import load_encoder
     from tokkit.escaping import show
-    from tokkit.formats.files import refuse_inputs
+    from tokkit.files.files import refuse_inputs
     from tokkit.pipeline import distill as run
     from tokkit.pipeline.static_format import FILES, check_place
     from tokkit.progress import Progress

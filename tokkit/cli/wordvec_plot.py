@@ -60,7 +60,7 @@ def plot(
 
     from tokkit.cli.output import check, counted, say
     from tokkit.embeddings import KeyedVectors
-    from tokkit.formats import write_atomically
+    from tokkit.files.files import write_atomically
     from tokkit.view import plots, projection, vectors_html, vectors_png
 
     kind = os.path.splitext(output)[1].lower()

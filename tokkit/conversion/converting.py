@@ -15,7 +15,7 @@ from tokkit.conversion.verification import Verified
 from tokkit.corpus import bundled
 from tokkit.corpus.readers import InputErrors, Unit
 from tokkit.errors import FormatError
-from tokkit.formats.files import refuse_inputs, show
+from tokkit.files.files import refuse_inputs, show
 from tokkit.loading import load
 from tokkit.tokenizer import Tokenizer
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from tokkit._core.train import CountMerge, SortedWords, WordCounts
 from tokkit.corpus.counts_file import BLOCK_BYTES, CountsReader, CountsWriter, Header, Totals, compressed
 from tokkit.errors import CorpusError
-from tokkit.formats import temporary_files
+from tokkit.files import temporary_files
 
 MAX_RUNS = 64
 """Maximum number of files that are merged at once; more files are first merged in groups of this size."""

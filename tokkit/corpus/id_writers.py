@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tokkit.errors import OptionError
-from tokkit.formats import files, temporary_files
+from tokkit.files import files, temporary_files
 
 KINDS = {".npy": "npy", ".bin": "bin"}
 NPY_HEAD_BYTES = 128

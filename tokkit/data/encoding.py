@@ -18,7 +18,7 @@ from tokkit.data.documents import DocumentEncoder
 from tokkit.data.rearranging import Rearranged
 from tokkit.data.writers import WRITERS, Chunk, Writer
 from tokkit.errors import OptionError, VocabError
-from tokkit.formats import temporary_files
+from tokkit.files import temporary_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from typing import Any
 
 from tokkit.errors import FormatError, OptionError
 from tokkit.escaping import show
-from tokkit.formats.files import write_atomically
+from tokkit.files.files import write_atomically
 
 MANIFEST = "manifest.json"
 RECORD = ".shard.json"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tokkit.data.packing import Ints, best_fit, sequential
 from tokkit.data.writers import Chunk
-from tokkit.formats import temporary_files
+from tokkit.files import temporary_files
 
 CHUNK_IDS = 1 << 22
 

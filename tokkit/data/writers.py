@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tokkit.corpus.id_writers import IdWriter
 from tokkit.errors import OptionError
-from tokkit.formats import temporary_files
+from tokkit.files import temporary_files
 
 MEGATRON_CODES = {"uint16": 8, "int32": 4}
 """Megatron's codes of dtypes; uint32 has none."""

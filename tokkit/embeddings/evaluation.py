@@ -15,7 +15,7 @@ from tokkit.embeddings.correlation import Correlation, pearson, spearman
 from tokkit.embeddings.formats.detection import Path, opened
 from tokkit.embeddings.neighbours import Neighbours
 from tokkit.errors import FormatError
-from tokkit.formats import files
+from tokkit.files import files
 
 TOP = 5
 """Number of neighbours searched for the first one that is not a word of the question, as in gensim."""

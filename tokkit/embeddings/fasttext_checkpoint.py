@@ -14,8 +14,8 @@ from tokkit.embeddings.vocabulary import stored_counts
 from tokkit.embeddings.word2vec_options import MAX_NEGATIVE
 from tokkit.embeddings.word2vec_training import Schedule, epochs_stored
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
-from tokkit.formats.strict_json import Section, dataclass_of, typed, why
+from tokkit.files.safetensors import read_safetensors, write_safetensors
+from tokkit.files.strict_json import Section, dataclass_of, typed, why
 
 if TYPE_CHECKING:
     from tokkit.embeddings.fasttext import FastText

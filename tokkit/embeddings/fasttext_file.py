@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tokkit.embeddings.product_quantizer import CENTROIDS, ProductQuantizer, QuantizedMatrix
 from tokkit.embeddings.vocabulary import MAX_TOTAL
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import temporary_files
+from tokkit.files import temporary_files
 
 StrPath = str | os.PathLike[str]
 MAGIC, VERSION = 793712314, 12

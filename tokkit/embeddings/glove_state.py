@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
-from tokkit.formats.strict_json import typed, why
+from tokkit.files.safetensors import read_safetensors, write_safetensors
+from tokkit.files.strict_json import typed, why
 
 LANES, LINE = 16, 64
 """Half a state is padded to a multiple of this many floats; states are aligned to this many bytes (csrc/embed/glove.h).

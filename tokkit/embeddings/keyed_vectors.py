@@ -17,7 +17,7 @@ from tokkit.embeddings.formats.reading import Options
 from tokkit.embeddings.keys import Key
 from tokkit.embeddings.neighbours import Neighbours
 from tokkit.errors import FormatError, OptionError, ShapeError
-from tokkit.formats import files
+from tokkit.files import files
 
 Path = str | os.PathLike[str]
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from tokkit.checks import ordered
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.strict_json import loads, why
+from tokkit.files import files
+from tokkit.files.strict_json import loads, why
 
 StrPath = str | os.PathLike[str]
 ENGLISH_CONNECTOR_WORDS = frozenset("a an the for of with without at from to in on by and or".split())  # noqa: SIM905

@@ -13,8 +13,8 @@ from tokkit.embeddings.vocabulary import Vocabulary
 from tokkit.embeddings.word2vec_options import Word2VecOptions
 from tokkit.embeddings.word2vec_training import Schedule, epochs_stored
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
-from tokkit.formats.strict_json import Section, dataclass_of, typed, why
+from tokkit.files.safetensors import read_safetensors, write_safetensors
+from tokkit.files.strict_json import Section, dataclass_of, typed, why
 
 if TYPE_CHECKING:
     from tokkit.embeddings.word2vec import Word2Vec

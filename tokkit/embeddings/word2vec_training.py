@@ -15,7 +15,7 @@ from tokkit._core.embed import FastTextTraining, Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
 from tokkit.embeddings.word2vec_options import MAX_INT
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.strict_json import dataclass_of
+from tokkit.files.strict_json import dataclass_of
 
 SLICE_SECONDS = 0.25
 """Time between two checks for Ctrl-C."""

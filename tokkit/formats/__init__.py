@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from tokkit.definition import Definition, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
-from tokkit.formats import files
-from tokkit.formats.files import show, write_atomically
+from tokkit.files import files
+from tokkit.files.files import show, write_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,6 @@ __all__ = [
     "read",
     "refuse_existing",
     "write",
-    "write_atomically",
 ]
 
 logger = logging.getLogger("tokkit")
@@ -122,7 +121,8 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
         stated = files.read_bytes(beside) if os.path.exists(beside) else None
         return tiktoken.read(data, stated, pattern=pattern, special_tokens=special)
     if suffix == ".json" or head.startswith(b"{"):
-        from tokkit.formats import strict_json, tekken, tokenizer_json
+        from tokkit.files import strict_json
+        from tokkit.formats import tekken, tokenizer_json
 
         if pattern is None and name not in VOCABS and (definition := tokenizer_json.read_packed(data)) is not None:
             return definition.with_special_tokens(checked_special_tokens(special)) if special else definition

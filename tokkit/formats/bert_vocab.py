@@ -18,7 +18,8 @@ from typing import Any
 from tokkit.decoders.wordpiece import WordPiece as WordPieceDecoder
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError
-from tokkit.formats import components, files, strict_json, tables
+from tokkit.files import files, strict_json
+from tokkit.formats import components, tables
 from tokkit.models.wordpiece import WordPiece
 from tokkit.normalizers.bert import Bert as BertNormalizer
 from tokkit.postprocessors.bert import Bert as BertPostprocessor

@@ -13,9 +13,10 @@ from tokkit import byte_symbols
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.errors import FormatError
-from tokkit.formats import byte_vocabulary, split_patterns, strict_json, symbol_tables
+from tokkit.files import strict_json
+from tokkit.files.strict_json import Section
+from tokkit.formats import byte_vocabulary, split_patterns, symbol_tables
 from tokkit.formats.split_patterns import ONIGURUMA
-from tokkit.formats.strict_json import Section
 from tokkit.formats.tables import Merges, Table, listed, spread
 from tokkit.pretokenizers import patterns
 from tokkit.pretokenizers.byte_level import ByteLevel

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from tokkit.checks import is_text
 from tokkit.errors import FormatError, PatternError, TokkitError
-from tokkit.formats import split_patterns, strict_json
+from tokkit.files import strict_json
+from tokkit.files.strict_json import Section
+from tokkit.formats import split_patterns
 from tokkit.formats.split_patterns import ONIGURUMA
-from tokkit.formats.strict_json import Section
 
 logger = logging.getLogger("tokkit")
 

@@ -19,18 +19,11 @@ from tokkit import byte_symbols
 from tokkit.decoders.byte_level import ByteLevel as ToText
 from tokkit.definition import AddedToken, Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import (
-    gguf_file,
-    gguf_models,
-    gguf_overrides,
-    gguf_raw_bpe,
-    gguf_splits,
-    gguf_vocabulary,
-    symbol_tables,
-)
+from tokkit.files import gguf_file
+from tokkit.files.strict_json import brief
+from tokkit.formats import gguf_models, gguf_overrides, gguf_raw_bpe, gguf_splits, gguf_vocabulary, symbol_tables
 from tokkit.formats.gguf_vocabulary import BPE_MODELS, BYTE, BYTE_LEVEL, GGML, NORMAL, UNUSED, Vocabulary
 from tokkit.formats.model_json import pack
-from tokkit.formats.strict_json import brief
 from tokkit.formats.tables import Merges, Table
 from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.normalizers.unicode import NFC

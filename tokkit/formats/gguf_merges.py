@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
+from tokkit.files.strict_json import brief
 from tokkit.formats.gguf_vocabulary import GGML, NORMAL, UNUSED, Vocabulary
-from tokkit.formats.strict_json import brief
 
 MAX_CHARACTERS = 1024
 """Maximum characters of a normal token, because finding its splits takes quadratic time; known ones have up to 64."""

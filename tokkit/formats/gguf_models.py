@@ -21,6 +21,7 @@ from tokkit.decoders import replace as replace_decoder
 from tokkit.decoders import wordpiece as wordpiece_decoder
 from tokkit.definition import AddedToken, Definition, definition_of
 from tokkit.errors import FormatError, OptionError
+from tokkit.files.strict_json import brief
 from tokkit.formats import gguf_merges, gguf_overrides, gguf_splits
 from tokkit.formats.gguf_vocabulary import (
     BPE_MODELS,
@@ -36,7 +37,6 @@ from tokkit.formats.gguf_vocabulary import (
     Vocabulary,
 )
 from tokkit.formats.model_json import pack
-from tokkit.formats.strict_json import brief
 from tokkit.formats.tables import Table
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.sentencepiece import SentencePieceModel, SentencePieceNormalizer

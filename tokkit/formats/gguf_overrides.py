@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
+from tokkit.files.strict_json import brief
 from tokkit.formats.gguf_vocabulary import (
     BYTE,
     CONTROL,
@@ -25,7 +26,6 @@ from tokkit.formats.gguf_vocabulary import (
     USER_DEFINED,
     Vocabulary,
 )
-from tokkit.formats.strict_json import brief
 
 ENDS = (
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<end_of_turn>",

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from tokkit.definition import Split
 from tokkit.errors import FormatError
+from tokkit.files.strict_json import brief
 from tokkit.formats.gguf_vocabulary import Vocabulary
-from tokkit.formats.strict_json import brief
 from tokkit.pretokenizers import patterns
 
 DIGITS_APART = patterns.BYTE_LEVEL.replace(r"| ?\p{N}+", r"|\p{N}").replace(r"(?!\S)", r"(?![^\s\p{N}])")

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats import gguf_file
-from tokkit.formats.strict_json import brief
+from tokkit.files import gguf_file
+from tokkit.files.strict_json import brief
 from tokkit.vocab import MAX_ID
 
 PREFIX = "tokenizer."

@@ -16,7 +16,8 @@ from tokkit.checks import is_text
 from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import byte_vocabulary, files, model_json, published, strict_json, symbol_tables
+from tokkit.files import files, strict_json
+from tokkit.formats import byte_vocabulary, model_json, published, symbol_tables
 from tokkit.formats.tables import Table
 from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.normalizers.bert import Bert as BertNormalizer

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from tokkit.checks import is_text
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import decimals, strict_json
+from tokkit.files import decimals, strict_json
+from tokkit.files.strict_json import Section
 from tokkit.formats.byte_level_json import merges_in_turn
-from tokkit.formats.strict_json import Section
 from tokkit.formats.symbol_tables import check_ids
 from tokkit.formats.tables import Merges, Table, listed, spread
 from tokkit.models.char_bpe import CharBPE, merge_ids

@@ -15,9 +15,9 @@ from tokkit._core import files
 from tokkit._core.text import Normalizer
 from tokkit.definition import Definition, definition_of
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import protobuf
+from tokkit.files import protobuf
+from tokkit.files.protobuf import Kind
 from tokkit.formats.differences import Rule
-from tokkit.formats.protobuf import Kind
 from tokkit.models.sentencepiece import (
     BYTE,
     CONTROL,

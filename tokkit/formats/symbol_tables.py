@@ -13,7 +13,8 @@ from tokkit import byte_symbols
 from tokkit._core.text import translate
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, VocabError
-from tokkit.formats import byte_vocabulary, strict_json
+from tokkit.files import strict_json
+from tokkit.formats import byte_vocabulary
 from tokkit.formats.tables import Packed, Table, spread
 from tokkit.models.bpe import BPE
 from tokkit.vocab import MAX_ID, Vocab

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokkit._core import files
 from tokkit._core.text import TokenIndex, gather
 from tokkit.errors import FormatError
-from tokkit.formats import strict_json
+from tokkit.files import strict_json
 
 Packed = tuple[bytes, NDArray[np.int64]]
 """Tokens: number i is `blob[offsets[i]:offsets[i + 1]]`."""

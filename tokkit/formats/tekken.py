@@ -19,9 +19,10 @@ from tokkit import byte_symbols
 from tokkit.checks import is_text
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, PatternError
-from tokkit.formats import byte_vocabulary, split_patterns, strict_json
+from tokkit.files import strict_json
+from tokkit.files.strict_json import Section, brief, kind
+from tokkit.formats import byte_vocabulary, split_patterns
 from tokkit.formats.split_patterns import FANCY_REGEX
-from tokkit.formats.strict_json import Section, brief, kind
 from tokkit.formats.tiktoken import EVERYTHING
 from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns

@@ -17,7 +17,8 @@ from tokkit import byte_symbols
 from tokkit._core.files import parse_ranks
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import byte_vocabulary, published, split_patterns, strict_json
+from tokkit.files import strict_json
+from tokkit.formats import byte_vocabulary, published, split_patterns
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.models.bpe import BPE
 from tokkit.pretokenizers import patterns

@@ -11,9 +11,10 @@ from tokkit.definition import AddedToken, Definition, Split
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.engine.added_tokens import vanished
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import byte_level_json, components, decimals, model_json, strict_json, tables
+from tokkit.files import decimals, strict_json
+from tokkit.files.strict_json import Section
+from tokkit.formats import byte_level_json, components, model_json, tables
 from tokkit.formats.differences import Rule
-from tokkit.formats.strict_json import Section
 from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
 from tokkit.models.sentencepiece import SentencePieceModel

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensor, read_safetensors, write_safetensors
-from tokkit.formats.sharded import WHOLE, read_model
-from tokkit.formats.strict_json import brief
+from tokkit.files import files
+from tokkit.files.safetensors import Tensor, read_safetensors, write_safetensors
+from tokkit.files.sharded import WHOLE, read_model
+from tokkit.files.strict_json import brief
 from tokkit.nn.arrays import Floats
 from tokkit.nn.grad import LoraOptions, Parameters, with_lora
 from tokkit.nn.grad.layers import joined_name

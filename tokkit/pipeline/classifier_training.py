@@ -12,8 +12,8 @@ import numpy as np
 
 from tokkit import nn
 from tokkit.errors import CorpusError, OptionError
-from tokkit.formats.safetensors import write_safetensors
-from tokkit.formats.sharded import WHOLE
+from tokkit.files.safetensors import write_safetensors
+from tokkit.files.sharded import WHOLE
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.arrays import Floats, initial
 from tokkit.nn.grad import ClassifierHead, HeadConfig, LoraOptions, Parameters, TextClassifier

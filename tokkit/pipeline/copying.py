@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tokkit.formats import files
-from tokkit.formats.sharded import INDEX
+from tokkit.files import files
+from tokkit.files.sharded import INDEX
 
 COPIED = (".json", ".txt", ".model", ".jinja")
 """Endings of the files that are copied next to new weights."""

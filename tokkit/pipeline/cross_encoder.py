@@ -10,7 +10,7 @@ import numpy as np
 
 from tokkit import nn
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats.strict_json import brief
+from tokkit.files.strict_json import brief
 from tokkit.nn import softmax
 from tokkit.pipeline import modules
 from tokkit.pipeline.classifier_model import BATCH_TEXTS, BATCH_TOKENS, ClassifierModel, check_batch_tokens

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokkit.errors import FormatError
-from tokkit.formats.strict_json import brief, typed
+from tokkit.files.strict_json import brief, typed
 from tokkit.nn.rope import RopeConfig
 from tokkit.pipeline.families import number
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats.gguf_tensors import BlockTensor
-from tokkit.formats.safetensors import Tensor
+from tokkit.files.gguf_tensors import BlockTensor
+from tokkit.files.safetensors import Tensor
 from tokkit.pipeline.decoder_families import DecoderSpec
 from tokkit.pipeline.weights import RELEASED_BYTES, checked, release
 

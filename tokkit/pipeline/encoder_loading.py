@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensor
+from tokkit.files import files
+from tokkit.files.safetensors import Tensor
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.layered_encoder import LayeredEncoder
 from tokkit.nn.text_decoder import TextDecoder

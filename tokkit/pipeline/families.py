@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats.strict_json import brief, typed
+from tokkit.files.strict_json import brief, typed
 from tokkit.nn.config import Shapes, TransformerConfig
 from tokkit.nn.encoder import embedding_shapes
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tokkit.checks import ordered
 from tokkit.corpus.paths import opened
 from tokkit.errors import CorpusError, OptionError
-from tokkit.formats import files
+from tokkit.files import files
 from tokkit.pipeline.packing import Packed
 
 Ids = NDArray[np.int64]

@@ -11,10 +11,10 @@ from typing import Any
 
 from tokkit import loading
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensor
-from tokkit.formats.sharded import read_model
-from tokkit.formats.strict_json import brief
+from tokkit.files import files
+from tokkit.files.safetensors import Tensor
+from tokkit.files.sharded import read_model
+from tokkit.files.strict_json import brief
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import decoder_families, memory, modules, packed_folders
 from tokkit.pipeline.decoder_families import DecoderSpec

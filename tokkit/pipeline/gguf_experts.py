@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tokkit.formats.gguf_tensors import BlockTensor
-from tokkit.formats.safetensors import Tensor
+from tokkit.files.gguf_tensors import BlockTensor
+from tokkit.files.safetensors import Tensor
 
 AnyTensor = Tensor | BlockTensor
 LAYER = {

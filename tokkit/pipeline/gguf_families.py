@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats.gguf_file import Value
-from tokkit.formats.gguf_tensors import BlockTensor
-from tokkit.formats.safetensors import Tensor
-from tokkit.formats.strict_json import brief, kind, typed
+from tokkit.files.gguf_file import Value
+from tokkit.files.gguf_tensors import BlockTensor
+from tokkit.files.safetensors import Tensor
+from tokkit.files.strict_json import brief, kind, typed
 from tokkit.nn.config import GATES
 from tokkit.nn.rope import RopeConfig
 from tokkit.pipeline import decoder_families, gguf_experts

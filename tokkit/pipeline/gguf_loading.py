@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import files, gguf, gguf_file, gguf_overrides, gguf_vocabulary
-from tokkit.formats.gguf_file import MAGIC
-from tokkit.formats.gguf_tensors import BlockTensor, read_gguf
+from tokkit.files import files, gguf_file
+from tokkit.files.gguf_file import MAGIC
+from tokkit.files.gguf_tensors import BlockTensor, read_gguf
+from tokkit.files.safetensors import Tensor
+from tokkit.files.strict_json import Section
+from tokkit.formats import gguf, gguf_overrides, gguf_vocabulary
 from tokkit.formats.gguf_vocabulary import Vocabulary
-from tokkit.formats.safetensors import Tensor
-from tokkit.formats.strict_json import Section
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig
 from tokkit.nn.rope import RopeConfig

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from tokkit._core.nn import LargeMemory, PackedLinear
 from tokkit.errors import FormatError
-from tokkit.formats.gguf_blocks import Groups, halves
-from tokkit.formats.gguf_tensors import BlockTensor
-from tokkit.formats.safetensors import Tensor
+from tokkit.files.gguf_blocks import Groups, halves
+from tokkit.files.gguf_tensors import BlockTensor
+from tokkit.files.safetensors import Tensor
 from tokkit.nn.arrays import Floats
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.pipeline.decoder_weights import DecoderWeights

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tokkit.errors import FormatError
-from tokkit.formats.strict_json import brief, typed
+from tokkit.files.strict_json import brief, typed
 from tokkit.nn.config import TransformerConfig
 from tokkit.pipeline import decoder_families
 from tokkit.pipeline.decoder_families import SIZES, DecoderSpec, Family

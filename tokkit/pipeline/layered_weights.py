@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit.formats.safetensors import Tensor
+from tokkit.files.safetensors import Tensor
 from tokkit.pipeline.decoder_weights import DecoderWeights
 from tokkit.pipeline.families import OTHERS
 from tokkit.pipeline.layered_families import LayeredSpec

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from tokkit.checks import as_int
 from tokkit.errors import OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensor, Tensors, write_safetensors
-from tokkit.formats.sharded import WHOLE, read_model
+from tokkit.files import files
+from tokkit.files.safetensors import Tensor, Tensors, write_safetensors
+from tokkit.files.sharded import WHOLE, read_model
 from tokkit.loading import load as load_tokenizer
 from tokkit.nn import current_threads
 from tokkit.nn.arrays import Floats

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import write_safetensors
-from tokkit.formats.sharded import read_model
+from tokkit.files import files
+from tokkit.files.safetensors import write_safetensors
+from tokkit.files.sharded import read_model
 from tokkit.nn.arrays import Floats
 from tokkit.pipeline import decoder_families, modules
 from tokkit.pipeline.decoder_families import DecoderSpec

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tokkit import loading
 from tokkit.errors import FormatError, OptionError
 from tokkit.escaping import show
-from tokkit.formats import files
-from tokkit.formats.sharded import read_model
+from tokkit.files import files
+from tokkit.files.sharded import read_model
 from tokkit.nn.decoder_cache import checked_dtype
 from tokkit.normalizers.lowercase import Lowercase
 from tokkit.normalizers.sequence import Sequence

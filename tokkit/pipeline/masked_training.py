@@ -13,9 +13,9 @@ import numpy as np
 
 from tokkit.checks import as_float
 from tokkit.errors import OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import write_safetensors
-from tokkit.formats.sharded import WHOLE
+from tokkit.files import files
+from tokkit.files.safetensors import write_safetensors
+from tokkit.files.sharded import WHOLE
 from tokkit.loading import load as load_tokenizer
 from tokkit.nn.arrays import Floats
 from tokkit.nn.grad import LoraOptions, MaskedLM, Parameters, mask_tokens

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats import files, strict_json
-from tokkit.formats.safetensors import FLOATS, read_safetensors
+from tokkit.files import files, strict_json
+from tokkit.files.safetensors import FLOATS, read_safetensors
 from tokkit.nn import Linear
 from tokkit.pipeline.pooling import POOLINGS
 

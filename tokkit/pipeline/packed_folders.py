@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from tokkit._core.nn import KINDS, LargeMemory, PackedLinear
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.gguf_tensors import BlockTensor
-from tokkit.formats.safetensors import Tensor, Tensors, read_safetensors, write_safetensors
-from tokkit.formats.strict_json import Section
+from tokkit.files import files
+from tokkit.files.gguf_tensors import BlockTensor
+from tokkit.files.safetensors import Tensor, Tensors, read_safetensors, write_safetensors
+from tokkit.files.strict_json import Section
 from tokkit.nn.packed_table import PackedTable
 from tokkit.pipeline import modules
 from tokkit.pipeline.gguf_packing import packed

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit.checks import as_int
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensor, Tensors, read_safetensors, write_safetensors
+from tokkit.files import files
+from tokkit.files.safetensors import Tensor, Tensors, read_safetensors, write_safetensors
 from tokkit.nn.arrays import ids_of
 from tokkit.nn.decoder_cache import DTYPES, CacheLayer, DecoderCache, as_floats, sees_all
 from tokkit.nn.embedding import looked_up

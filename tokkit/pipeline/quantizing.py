@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files, gguf_file
-from tokkit.formats.safetensors import Tensor
-from tokkit.formats.sharded import read_model
+from tokkit.files import files, gguf_file
+from tokkit.files.safetensors import Tensor
+from tokkit.files.sharded import read_model
 from tokkit.nn.encoder import TextEncoder
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import (

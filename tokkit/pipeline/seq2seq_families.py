@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats.strict_json import brief, typed
+from tokkit.files.strict_json import brief, typed
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.pipeline.decoder_families import DecoderSpec, Family

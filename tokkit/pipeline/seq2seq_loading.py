@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from tokkit.errors import FormatError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensor
-from tokkit.formats.sharded import read_model
-from tokkit.formats.strict_json import brief
+from tokkit.files import files
+from tokkit.files.safetensors import Tensor
+from tokkit.files.sharded import read_model
+from tokkit.files.strict_json import brief
 from tokkit.nn.seq2seq import Seq2Seq
 from tokkit.nn.text_decoder import TextDecoder
 from tokkit.pipeline import memory, modules, seq2seq_families

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from tokkit import loading
 from tokkit.errors import FormatError, OptionError, ShapeError
-from tokkit.formats import files
-from tokkit.formats.safetensors import FLOATS, Tensors, read_safetensors
+from tokkit.files import files
+from tokkit.files.safetensors import FLOATS, Tensors, read_safetensors
 from tokkit.models.bpe import BPE
 from tokkit.pipeline import modules
 from tokkit.pipeline.static import StaticEncoder, StaticOptions

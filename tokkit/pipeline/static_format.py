@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from tokkit import formats
 from tokkit.errors import OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensor, write_safetensors
+from tokkit.files import files
+from tokkit.files.safetensors import Tensor, write_safetensors
 from tokkit.pipeline import modules
 
 if TYPE_CHECKING:

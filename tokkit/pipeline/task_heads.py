@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats.safetensors import Tensor
-from tokkit.formats.strict_json import brief
+from tokkit.files.safetensors import Tensor
+from tokkit.files.strict_json import brief
 from tokkit.nn import LayerNorm, Linear
 from tokkit.nn.grad import HeadConfig
 from tokkit.pipeline.families import ACTIVATIONS

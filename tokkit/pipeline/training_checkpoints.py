@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
-from tokkit.formats.strict_json import loads
+from tokkit.files import files
+from tokkit.files.safetensors import read_safetensors, write_safetensors
+from tokkit.files.strict_json import loads
 from tokkit.nn.grad import Parameters
 from tokkit.nn.optim import AdamW, WeightAverage
 

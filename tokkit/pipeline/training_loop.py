@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, TrainingError
-from tokkit.formats import files
+from tokkit.files import files
 from tokkit.nn import threads as limited_threads
 from tokkit.nn.grad import Parameters
 from tokkit.nn.grad.tape import is_bf16

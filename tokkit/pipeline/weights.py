@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats.gguf_tensors import BlockTensor
-from tokkit.formats.safetensors import FLOATS, Tensor
+from tokkit.files.gguf_tensors import BlockTensor
+from tokkit.files.safetensors import FLOATS, Tensor
 from tokkit.pipeline.families import EncoderSpec, names
 
 AnyTensor = TypeVar("AnyTensor", bound=Tensor | BlockTensor)

@@ -104,7 +104,7 @@ def _gpt2_pair(path: str | os.PathLike[str] | None) -> Tokenizer | None:
 
 
 def _nowhere(name: str, source: Source, path: str | os.PathLike[str] | None) -> str:
-    from tokkit.formats.files import show
+    from tokkit.files.files import show
 
     looked = ", ".join(dict.fromkeys(show(place.parent) for place in local_files.places(source, path)))
     return (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tokkit.errors import DownloadError, OptionError
-from tokkit.formats.files import write_atomically
+from tokkit.files.files import write_atomically
 from tokkit.registry import local_files
 from tokkit.registry.encodings import Source
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tokkit.errors import FormatError
-from tokkit.formats.files import naming, read_bytes, show
+from tokkit.files.files import naming, read_bytes, show
 from tokkit.registry.encodings import Source
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tokkit import nn
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files, temporary_files
+from tokkit.files import files, temporary_files
 from tokkit.search.exact import Nearest, best_of
 from tokkit.search.index import SearchIndex
 

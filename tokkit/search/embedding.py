@@ -18,7 +18,7 @@ from tokkit import nn
 from tokkit.corpus.paths import input_name
 from tokkit.corpus.readers import InputErrors
 from tokkit.errors import CorpusError, OptionError
-from tokkit.formats.files import refuse_inputs
+from tokkit.files.files import refuse_inputs
 from tokkit.search import builder, second_stage, sources
 from tokkit.search.builder import Encoder
 from tokkit.search.index import About, Hit, SearchIndex, check_place, create, files_in

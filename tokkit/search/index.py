@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import read_safetensors, write_safetensors
-from tokkit.formats.strict_json import Section, brief, loads
+from tokkit.files import files
+from tokkit.files.safetensors import read_safetensors, write_safetensors
+from tokkit.files.strict_json import Section, brief, loads
 from tokkit.search.exact import Nearest, largest_norm, top_k
 
 INDEX = "index.json"

@@ -12,7 +12,7 @@ from tokkit.corpus import readers
 from tokkit.corpus.paths import expand, input_name
 from tokkit.corpus.readers import InputErrors
 from tokkit.errors import CorpusError
-from tokkit.formats.files import KINDS
+from tokkit.files.files import KINDS
 
 SNIFFED = 1 << 13
 """Bytes at the start of a block that are searched for NUL, which nearly all binary files have and texts do not."""

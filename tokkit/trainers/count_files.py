@@ -18,8 +18,8 @@ from tokkit.corpus.shards import keys, refuse_repeats
 from tokkit.corpus.weights import Weight, integers
 from tokkit.errors import FormatError, OptionError
 from tokkit.escaping import show
-from tokkit.formats import temporary_files
-from tokkit.formats.files import put_new, refuse_inputs
+from tokkit.files import temporary_files
+from tokkit.files.files import put_new, refuse_inputs
 from tokkit.threads import thread_count
 from tokkit.trainers import mixtures
 from tokkit.trainers.count_source import CountFiles, CountsSource, StrPath

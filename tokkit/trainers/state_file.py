@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tokkit.errors import FormatError, OptionError
 from tokkit.escaping import show
-from tokkit.formats import temporary_files
+from tokkit.files import temporary_files
 
 MAGIC = b"tokkit training\0"
 VERSION = 3

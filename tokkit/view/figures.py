@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tokkit.errors import OptionError
 from tokkit.escaping import visible
-from tokkit.formats.files import write_atomically
+from tokkit.files.files import write_atomically
 
 logger = logging.getLogger("tokkit")
 DOTS_PER_INCH = 120

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import strict_json
-from tokkit.formats.strict_json import brief
+from tokkit.files import strict_json
+from tokkit.files.strict_json import brief
 from tokkit.nn.generation import Sampling
 from tokkit.web import tools
 from tokkit.web.access import Limits

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tokkit.chat.tool_calls import ToolCall
-from tokkit.formats.strict_json import brief
+from tokkit.files.strict_json import brief
 from tokkit.web.errors import RequestError
 
 Tool = Mapping[str, Any]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.errors import OptionError
-from tokkit.formats.protobuf import updated
+from tokkit.files.protobuf import updated
 from tokkit.formats.sentencepiece import TRAINER_FIELDS
 from tokkit.models.sentencepiece import SentencePieceModel, SentencePieceNormalizer
 from tokkit.normalizers.sentencepiece_rules import compile_tsv, read_tsv

@@ -13,7 +13,7 @@ from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.compat.sentencepiece.text import in_characters
 from tokkit.errors import TokkitError
-from tokkit.formats import protobuf
+from tokkit.files import protobuf
 from tokkit.formats import sentencepiece as model_file
 from tokkit.models.sentencepiece import SentencePieceNormalizer as Rules
 from tokkit.normalizers import sentencepiece_rules

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit.formats import protobuf
+from tokkit.files import protobuf
 
 
 @dataclass(frozen=True, slots=True)

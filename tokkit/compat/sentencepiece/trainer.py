@@ -14,8 +14,8 @@ from tokkit.compat.sentencepiece.settings import min_log_level
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.corpus.paths import matches
 from tokkit.errors import OptionError, TokkitError
+from tokkit.files.files import refuse_inputs, write_atomically
 from tokkit.formats import sentencepiece as model_file
-from tokkit.formats.files import refuse_inputs, write_atomically
 from tokkit.models.sentencepiece import SentencePieceModel
 
 _FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")

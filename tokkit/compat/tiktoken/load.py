@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tokkit.byte_symbols import SYMBOLS
 from tokkit.errors import DownloadError, FormatError, OptionError
-from tokkit.formats.files import write_atomically
+from tokkit.files.files import write_atomically
 from tokkit.registry import local_files
 from tokkit.registry.encodings import ENCODINGS, GPT2_PAIR
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from tokkit.compat.tokenizers import json_text, values
 from tokkit.errors import FormatError, TokkitError
-from tokkit.formats import components, strict_json
+from tokkit.files import strict_json
+from tokkit.formats import components
 
 CUSTOM = "Custom"
 """The "type" of a component in Python; the key "object" has it, as a `Held`."""

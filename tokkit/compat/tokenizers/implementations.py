@@ -325,7 +325,8 @@ class SentencePieceUnigramTokenizer(BaseTokenizer):
     @staticmethod
     def from_spm(filename: str) -> SentencePieceUnigramTokenizer:
         """Return the tokenizer that tokenizers makes from a SentencePiece .model of the type unigram."""
-        from tokkit.formats import files, sentencepiece
+        from tokkit.files import files
+        from tokkit.formats import sentencepiece
         from tokkit.models.sentencepiece import UNKNOWN
 
         model = sentencepiece.read_model(files.read_bytes(filename))

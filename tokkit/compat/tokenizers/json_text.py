@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tokkit.compat.tokenizers.values import single
-from tokkit.formats import decimals
+from tokkit.files import decimals
 
 WORDS = frozenset(("prepend_scheme", "behavior", "direction", "strategy", "progress_format"))
 """Fields with names of choices, which a repr shows without quotes."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tokkit.errors import FormatError
-from tokkit.formats import strict_json, tables, tokenizer_json
+from tokkit.files import strict_json
+from tokkit.formats import tables, tokenizer_json
 from tokkit.tokenizer import Tokenizer
 
 

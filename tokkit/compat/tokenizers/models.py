@@ -12,7 +12,7 @@ from tokkit.compat.tokenizers.component import Component, Setting, changed
 from tokkit.compat.tokenizers.encoding import Encoding
 from tokkit.compat.tokenizers.pre_tokenized_string import Token
 from tokkit.errors import FormatError, OptionError, VocabError
-from tokkit.formats import strict_json
+from tokkit.files import strict_json
 from tokkit.formats.tables import Merges, Table
 
 Vocab = dict[str, int]

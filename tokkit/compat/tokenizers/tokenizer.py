@@ -16,7 +16,8 @@ from tokkit.compat.tokenizers.normalizers import Normalizer
 from tokkit.compat.tokenizers.pre_tokenizers import PreTokenizer
 from tokkit.compat.tokenizers.processors import PostProcessor, given_to
 from tokkit.errors import FormatError, VocabError
-from tokkit.formats import files, strict_json, tables, tokenizer_json
+from tokkit.files import files, strict_json
+from tokkit.formats import tables, tokenizer_json
 from tokkit.postprocessors.lengths import pad
 from tokkit.tokenizer import Tokenizer as Made
 

@@ -11,7 +11,8 @@ from typing import Any
 from tokkit.chat import config as chat_config
 from tokkit.definition import Definition
 from tokkit.errors import DownloadError, OptionError
-from tokkit.formats import files, tokenizer_json
+from tokkit.files import files
+from tokkit.formats import tokenizer_json
 from tokkit.registry import hub
 from tokkit.registry.tokenizer_classes import settings
 from tokkit.registry.tokenizer_classes.tokens import AddedToken, is_token

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tokkit import formats
 from tokkit.compat.transformers.chat import Chat
 from tokkit.compat.transformers.vocabulary import LOG
 from tokkit.errors import OptionError
+from tokkit.files import files
 from tokkit.formats import tokenizer_json
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 
@@ -63,12 +63,12 @@ class Save(Chat):
         text = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         for path, content in {folder / f"{start}tokenizer_config.json": text, **written}.items():
             path.parent.mkdir(exist_ok=True)
-            formats.write_atomically(path, content.encode())
+            files.write_atomically(path, content.encode())
         if self.row.scripted is not None:  # no tokenizer.json can hold what is Python code
             copied = [_copied(Path(file), folder / f"{start}{Path(file).name}") for file in self._files.values()]
             return tuple(map(str, (folder / f"{start}tokenizer_config.json", *written, *copied)))
         tokenizer = folder / f"{start}tokenizer.json"
-        formats.write_atomically(tokenizer, tokenizer_json.write(self._tok.definition, added_apart=True))
+        files.write_atomically(tokenizer, tokenizer_json.write(self._tok.definition, added_apart=True))
         return tuple(map(str, (folder / f"{start}tokenizer_config.json", *written, tokenizer)))
 
     def save_vocabulary(self, save_directory: Any, filename_prefix: str | None = None) -> tuple[str, ...] | None:
@@ -111,7 +111,7 @@ class Save(Chat):
 def _copied(source: Path, target: Path) -> Path:
     """Copy a file, unless it is there already, and return the path of the copy."""
     if not (target.exists() and target.samefile(source)):
-        formats.write_atomically(target, source.read_bytes())
+        files.write_atomically(target, source.read_bytes())
     return target
 
 

@@ -10,7 +10,7 @@ from io import BufferedReader
 from typing import BinaryIO, NamedTuple, cast
 
 from tokkit.errors import FormatError
-from tokkit.formats import files
+from tokkit.files import files
 
 Path = str | os.PathLike[str]
 HEADER = re.compile(rb"[ \t]*(\d{1,18})[ \t]+(\d{1,18})[ \t\r]*(?:\n|\Z)")

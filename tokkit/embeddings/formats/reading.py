@@ -15,8 +15,8 @@ from tokkit._core.embed import PackedKeys, VectorReader
 from tokkit.embeddings.formats.detection import MAX_SIZE, START, Header, Path, compression, detect, opened
 from tokkit.embeddings.formats.rows_in_file import IS_POSSIBLE, RowsInFile
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.strict_json import brief
+from tokkit.files import files
+from tokkit.files.strict_json import brief
 
 CHUNK = 1 << 21
 """Bytes read at once: they stay in the cache between reading and parsing."""

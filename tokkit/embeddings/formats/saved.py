@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from tokkit._core.embed import PackedKeys
 from tokkit.embeddings.formats.detection import Path
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensors, read_safetensors, write_safetensors
-from tokkit.formats.strict_json import brief, loads
+from tokkit.files import files
+from tokkit.files.safetensors import Tensors, read_safetensors, write_safetensors
+from tokkit.files.strict_json import brief, loads
 
 FORMAT = {"format": "tokkit.KeyedVectors", "version": "1"}
 VECTORS, KEYS, ATTRIBUTE = "vectors", "keys", "attribute."

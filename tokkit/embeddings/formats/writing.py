@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from tokkit._core.embed import vector_lines
 from tokkit.embeddings.formats.detection import Path, compression
 from tokkit.errors import OptionError
-from tokkit.formats import files
-from tokkit.formats.strict_json import brief
+from tokkit.files import files
+from tokkit.files.strict_json import brief
 
 NUMBERS = 1 << 17
 """Numbers written at once: at most 3 MiB of text."""

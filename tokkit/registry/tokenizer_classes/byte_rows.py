@@ -9,7 +9,7 @@ from typing import Any
 
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import strict_json
+from tokkit.files import strict_json
 from tokkit.registry.tokenizer_classes.row import TYPES, Given, Row, Template
 from tokkit.registry.tokenizer_classes.scripted import code_units
 from tokkit.registry.tokenizer_classes.scripted.code_units import ByteIds, CodePoints

@@ -11,7 +11,7 @@ from typing import Any
 
 from tokkit import formats
 from tokkit.errors import FormatError, OptionError, TokkitError, VocabError
-from tokkit.formats import files
+from tokkit.files import files
 from tokkit.registry.tokenizer_classes import build, choice, model_types, settings, sources
 from tokkit.registry.tokenizer_classes.build import Built
 from tokkit.registry.tokenizer_classes.draft import Draft

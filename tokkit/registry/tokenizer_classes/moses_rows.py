@@ -7,7 +7,7 @@ from typing import Any
 
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
+from tokkit.files import files
 from tokkit.registry.tokenizer_classes.row import PAIR, Given, Row
 from tokkit.registry.tokenizer_classes.scripted import other_programs, vocab_files
 from tokkit.registry.tokenizer_classes.scripted.decoders import Join

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokkit.errors import FormatError
-from tokkit.formats import files, sentencepiece
+from tokkit.files import files
+from tokkit.formats import sentencepiece
 from tokkit.models.sentencepiece import CONTROL, NORMAL, USER_DEFINED, SentencePieceModel
 from tokkit.registry.tokenizer_classes import parts as component
 from tokkit.registry.tokenizer_classes import sources

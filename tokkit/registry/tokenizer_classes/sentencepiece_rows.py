@@ -8,7 +8,7 @@ from typing import Any
 
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
+from tokkit.files import files
 from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.registry.tokenizer_classes.byte_level_rows import BART
 from tokkit.registry.tokenizer_classes.piece_rows import FAIRSEQ, SPIECE

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.errors import FormatError
-from tokkit.formats import files, strict_json
-from tokkit.formats.strict_json import typed
+from tokkit.files import files, strict_json
+from tokkit.files.strict_json import typed
 from tokkit.registry.tokenizer_classes.draft import ROLES
 from tokkit.registry.tokenizer_classes.tokens import RULES, AddedToken, is_token
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files
+from tokkit.files import files
 from tokkit.models.wordlevel import WordLevel
 from tokkit.models.wordpiece import WordPiece
 from tokkit.pretokenizers.fixed_length import FixedLength

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokkit.errors import FormatError
-from tokkit.formats import files, gpt2, model_json, sentencepiece, strict_json, tables
-from tokkit.formats.strict_json import Section
+from tokkit.files import files, strict_json
+from tokkit.files.strict_json import Section
+from tokkit.formats import gpt2, model_json, sentencepiece, tables
 from tokkit.models.sentencepiece import CONTROL, USER_DEFINED, SentencePieceModel
 from tokkit.registry.tokenizer_classes.row import JSON, Given, Row, Scored
 from tokkit.registry.tokenizer_classes.tokens import AddedToken

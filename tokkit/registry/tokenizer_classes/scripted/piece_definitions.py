@@ -8,7 +8,8 @@ from typing import Any
 
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
-from tokkit.formats import files, sentencepiece
+from tokkit.files import files
+from tokkit.formats import sentencepiece
 from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.registry.tokenizer_classes.row import Given
 from tokkit.registry.tokenizer_classes.scripted.piece_decoders import JoinedPieces

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokkit.errors import FormatError
-from tokkit.formats import files, strict_json
+from tokkit.files import files, strict_json
 from tokkit.registry.tokenizer_classes.draft import ROLES
 from tokkit.registry.tokenizer_classes.row import Given
 from tokkit.vocab import Vocab

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tokkit.errors import FormatError
-from tokkit.formats.safetensors import write_safetensors
-from tokkit.formats.sharded import INDEX, WHOLE, read_model, read_sharded
+from tokkit.files.safetensors import write_safetensors
+from tokkit.files.sharded import INDEX, WHOLE, read_model, read_sharded
 
 ONE, TWO = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 A, B, C = (np.full(n, n, dtype=np.float32) for n in (1, 2, 3))

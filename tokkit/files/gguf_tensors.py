@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats import files, gguf_file
-from tokkit.formats.gguf_blocks import BLOCK_TYPES, PLAIN_TYPES, BlockType, Groups
-from tokkit.formats.gguf_file import TensorPlace, Value
-from tokkit.formats.safetensors import Tensor
-from tokkit.formats.strict_json import brief
+from tokkit.files import files, gguf_file
+from tokkit.files.gguf_blocks import BLOCK_TYPES, PLAIN_TYPES, BlockType, Groups
+from tokkit.files.gguf_file import TensorPlace, Value
+from tokkit.files.safetensors import Tensor
+from tokkit.files.strict_json import brief
 
 ALIGNMENT = 32
 """Default alignment of offsets in bytes; the key general.alignment overrides it."""

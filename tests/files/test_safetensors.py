@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from extras import extra
 from tokkit.errors import FormatError, OptionError, ShapeError, TokkitError
-from tokkit.formats.safetensors import DTYPES, MAX_HEADER, Tensor, read_safetensors, write_safetensors
+from tokkit.files.safetensors import DTYPES, MAX_HEADER, Tensor, read_safetensors, write_safetensors
 
 Header = dict[str, Any]
 

@@ -16,7 +16,7 @@ import pytest
 import gguf_files
 from gguf_files import ARRAY, BOOL, F32, F64, I8, I32, I64, STRING, U8, U32, U64, Typed, gguf, strings, text
 from tokkit.errors import FormatError
-from tokkit.formats import gguf_file
+from tokkit.files import gguf_file
 
 Open = Callable[..., dict[str, Any]]
 

@@ -14,7 +14,7 @@ import pytest
 
 import tokkit
 from processes import wait_until_read
-from tokkit.formats import files, temporary_files
+from tokkit.files import files, temporary_files
 
 ROOT = Path(tokkit.__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
 
 WRITERS = {
     "write_atomically": """
-from tokkit.formats.files import write_atomically
+from tokkit.files.files import write_atomically
 def data():
     yield b"half"
     print("ready", flush=True)

@@ -7,8 +7,8 @@ import pytest
 
 from reference.gguf_blocks import WEIGHTS
 from tokkit.errors import FormatError
-from tokkit.formats.gguf_blocks import BLOCK_TYPES, BlockType
-from tokkit.formats.gguf_tensors import WEIGHTS_AT_ONCE, BlockTensor
+from tokkit.files.gguf_blocks import BLOCK_TYPES, BlockType
+from tokkit.files.gguf_tensors import WEIGHTS_AT_ONCE, BlockTensor
 
 TYPES = {block.name: block for block in BLOCK_TYPES.values()}
 GOLDEN = {

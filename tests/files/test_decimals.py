@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tokkit.formats import decimals
+from tokkit.files import decimals
 
 tokenizers = pytest.importorskip("tokenizers")
 

@@ -14,7 +14,7 @@ from typing import Any
 from tokkit import limits
 from tokkit.errors import FormatError, SameFileError
 from tokkit.escaping import show as show
-from tokkit.formats import temporary_files
+from tokkit.files import temporary_files
 
 Buffer = bytes | memoryview
 

@@ -14,7 +14,7 @@ import pytest
 import tokkit
 from tokkit import limits
 from tokkit.errors import FormatError
-from tokkit.formats import files
+from tokkit.files import files
 
 
 def names(folder: Path) -> list[str]:
@@ -79,7 +79,7 @@ def test_the_mode_is_kept_and_a_new_file_follows_the_umask(tmp_path: Path) -> No
     files.write_atomically(path, b"new")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     code = (
-        "import os, sys; from tokkit.formats.files import write_atomically; os.umask(0o027); "
+        "import os, sys; from tokkit.files.files import write_atomically; os.umask(0o027); "
         "write_atomically(sys.argv[1], b'x')"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

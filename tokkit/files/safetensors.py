@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from tokkit.checks import is_text
 from tokkit.errors import FormatError, OptionError, ShapeError
 from tokkit.escaping import visible
-from tokkit.formats import files
-from tokkit.formats.strict_json import Section, brief, kind, loads, typed
+from tokkit.files import files
+from tokkit.files.strict_json import Section, brief, kind, loads, typed
 
 MAX_HEADER = 100_000_000
 """Maximum bytes of a header, as in the format's own library."""

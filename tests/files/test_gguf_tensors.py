@@ -12,8 +12,8 @@ import pytest
 
 from gguf_files import ARRAY, F32, U32, Stored, Typed, gguf, text
 from tokkit.errors import FormatError
-from tokkit.formats.gguf_tensors import BlockTensor, Contents, read_gguf
-from tokkit.formats.safetensors import Tensor
+from tokkit.files.gguf_tensors import BlockTensor, Contents, read_gguf
+from tokkit.files.safetensors import Tensor
 
 Open = Callable[[bytes], Contents]
 NUMBERS = np.arange(6, dtype=np.float32).reshape(2, 3)

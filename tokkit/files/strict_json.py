@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar, get_args, get_type_hints
 
 from tokkit.errors import FormatError
-from tokkit.formats import decimals, files
+from tokkit.files import decimals, files
 
 T = TypeVar("T")
 _MISSING: Any = object()

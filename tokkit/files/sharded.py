@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tokkit.errors import FormatError
 from tokkit.escaping import visible
-from tokkit.formats import files
-from tokkit.formats.safetensors import Tensors, read_safetensors
-from tokkit.formats.strict_json import Section, brief, loads, typed
+from tokkit.files import files
+from tokkit.files.safetensors import Tensors, read_safetensors
+from tokkit.files.strict_json import Section, brief, loads, typed
 
 WHOLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.errors import FormatError
-from tokkit.formats.strict_json import brief
+from tokkit.files.strict_json import brief
 
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
