@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tokkit.encoding.length_rules import Padding, Truncation
     from tokkit.engine.assembly import Assembler, Own, Words
     from tokkit.engine.encode_stream import Completions, EncodeStream
+    from tokkit.engine.engine import Engine
     from tokkit.formats.differences import Difference
     from tokkit.postprocessors.batch import Batch, Flat
 
@@ -64,6 +65,11 @@ class Tokenizer:
     def definition(self) -> Definition:
         """The tokenizer's vocabulary, components and special tokens, as data."""
         return self._definition
+
+    @property
+    def engine(self) -> Engine:
+        """What runs the definition (`tokkit.engine.engine`); its methods may change in any release."""
+        return self._engine
 
     @property
     def vocab(self) -> Vocab:
@@ -164,16 +170,14 @@ class Tokenizer:
         ids each, data-00000.npy for data.npy, and data.npy.json lists them; they get their names once all are
         complete. The file is one text: .gz, .bz2 and .xz are decompressed, "-" is standard input. Invalid UTF-8
         raises CorpusError, or becomes U+FFFD (`input_errors="replace"`), or is left out ("ignore"). SameFileError is
-        raised if `out` is the file that is read. A tokenizer whose text cannot be cut (`whole_reason`: components in
-        Python, a Unigram .model) holds the whole text in memory.
+        raised if `out` is the file that is read. With a `whole_reason`, the whole text is held in memory.
         """
         # Imported here, because only files need it, and loading a tokenizer must stay fast.
         from tokkit.corpus import id_writers, paths
 
         kind, dtype = id_writers.kind_of(out), id_writers.dtype_of(self.n_ids)
-        encoder = self.file_encoder(
-            special=special, threads=threads, input_errors=input_errors, narrow=dtype == "uint16"
-        )
+        narrow = dtype == "uint16"
+        encoder = self.file_encoder(special=special, threads=threads, input_errors=input_errors, narrow=narrow)
         source = paths.one(path)
         about = self.about_ids() if kind == "bin" or shard_ids is not None else {}
         with id_writers.IdWriter(
@@ -206,7 +210,8 @@ class Tokenizer:
         return self._engine.stages(text, special)
 
     @functools.cached_property
-    def _assembler(self) -> Assembler:
+    def assembler(self) -> Assembler:
+        """What makes the encodings of texts and pairs (`tokkit.engine.assembly`)."""
         from tokkit.engine.assembly import Assembler
 
         return Assembler(self._definition, self._engine)
@@ -228,7 +233,7 @@ class Tokenizer:
         `Truncation`, or the maximum number of tokens) and `padding` default to those of the tokenizer's file ("own").
         With `pretokenized`, a text is a sequence of words, and offsets count characters of each word.
         """
-        make = self._assembler
+        make = self.assembler
         cut, fill = make.truncation(truncation), make.padding(padding)
         return make.encoding(
             text, pair, special, pretokenized=pretokenized, add_special=add_special, truncation=cut, padding=fill
@@ -246,7 +251,7 @@ class Tokenizer:
         padding: Padding | Own | None = "own",
     ) -> list[Encoding]:
         """Return an `Encoding` of each text, or of each text and its pair, padded to the longest of them."""
-        make = self._assembler
+        make = self.assembler
         cut, fill = make.truncation(truncation), make.padding(padding)
         return make.encodings(
             texts, pairs, special, pretokenized=pretokenized, add_special=add_special, truncation=cut, padding=fill
@@ -269,7 +274,7 @@ class Tokenizer:
         This is the fastest way to feed a model: no Python object is made for a token. If neither `padding` nor the
         tokenizer's file sets one, rows are padded to the longest with the id 0.
         """
-        make = self._assembler
+        make = self.assembler
         cut, fill, n_threads = make.truncation(truncation), make.padding(padding), thread_count(threads)
         rows = make.padded(
             texts, pairs, special, add_special=add_special, truncation=cut, padding=fill, threads=n_threads
@@ -290,9 +295,8 @@ class Tokenizer:
         """Return (prefix, count): the longest prefix of whole characters that has at most n ids, and its count.
 
         The prefix is taken from decode(ids[:n]) or, if decoding does not restore the text, from the text up to the end
-        of the n-th token. With `side="left"`, the start of the text is cut off and its longest suffix returned. A text
-        that fits is returned unchanged. `count` is the number of ids of the returned part alone, whose tokens at the
-        cut may differ. If a model without an unknown token has no ids for that part, more of it is cut off.
+        of the n-th token; `side="left"` returns the longest suffix. `count` is the number of ids of the returned part
+        alone, whose tokens at the cut may differ. If a model without an unknown token has none, more is cut off.
         """
         from tokkit.engine.truncation import truncated
 
@@ -394,6 +398,3 @@ class Tokenizer:
         return f"<Tokenizer{name}: {model}, {len(self.vocab)} tokens, {len(self.special_tokens)} special>"
 
     _repr_html_ = lazy.notebook_html
-
-
-__getattr__ = lazy.names(__name__, {"load": "tokkit.loading"})

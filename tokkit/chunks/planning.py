@@ -27,7 +27,7 @@ class Planner:
 
     def __init__(self, tok: Tokenizer, tokens: int, overlap: int, at: int) -> None:
         self.tokens, self._overlap, self._at = tokens, overlap, at
-        self._engine = tok._engine
+        self._engine = tok.engine
         self._indented = at in (MARKDOWN, CODE)
         self._searched = tokens // (SEARCHED_BY_STRUCTURE if self._indented else SEARCHED)
         self._fence = (0, 0)

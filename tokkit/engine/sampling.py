@@ -51,7 +51,7 @@ def merge_table(tok: Tokenizer) -> NDArray[np.uint32]:
     definition = tok.definition
     model: Any = definition.model
     if definition.over_bytes is not None:
-        return np.asarray(tok._engine.merges(), dtype=np.uint32).reshape(-1, 3)
+        return np.asarray(tok.engine.merges(), dtype=np.uint32).reshape(-1, 3)
     if isinstance(model, CharBPE):
         return np.asarray(model.merges, dtype=np.uint32).reshape(-1, 3)
     raise OptionError(f"the model is {described(model)}; only BPE models have merges")

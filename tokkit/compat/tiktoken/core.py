@@ -74,7 +74,7 @@ class Encoding:
         self._pat_str = pat_str
         self._special_tokens = dict(special_tokens)
         self._tok = tok
-        self._engine = cast("ByteLevelEngine", tok._engine)
+        self._engine = cast("ByteLevelEngine", tok.engine)
         self._in_core = self._engine.encoder is not None
         self._special_ids = frozenset(self._special_tokens.values())
         self.max_token_value = tok.n_ids - 1

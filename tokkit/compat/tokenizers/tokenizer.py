@@ -186,11 +186,11 @@ class Tokenizer:
         """Return the engine that makes encodings, with or without special tokens as ordinary text."""
         made = self._run().made
         if not self._encode_special:
-            return made._assembler
+            return made.assembler
         plain = self._plain
         if plain is None or plain[0] is not made:
             plain = self._plain = made, engine.without_special(made)
-        return plain[1]._assembler
+        return plain[1].assembler
 
     def _maker(self, words: bool, add_special: bool) -> engine.Maker:
         return engine.Maker(self._encoder(), words, add_special, self._lengths.truncation)
@@ -235,7 +235,7 @@ class Tokenizer:
         """Return an encoding, or a pair of them, truncated, with special tokens, and padded."""
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self.post_processor, encoding, pair, add)
-        made = self._run().made._assembler.processed(first, second, add, self._lengths.truncation)
+        made = self._run().made.assembler.processed(first, second, add, self._lengths.truncation)
         return self._padded([Encoding.of(made)])[0]
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
