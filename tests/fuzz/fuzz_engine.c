@@ -15,7 +15,7 @@ typedef struct {
 
 /* The ids of a text without added tokens, and the ends of its pieces. */
 static size_t naive_section(const engine *e, const uint8_t *p, size_t n, uint32_t *ids, int64_t *ends, size_t *pieces) {
-    tk_split split = {.family = e->plan.split.family};
+    tk_split split = {.family = e->plan.front.split.family};
     size_t at = 0, start = 0, end, count = 0;
     while (tk_scan_by(TK_ISA_SCALAR, &split, p, n, &at, &end, 1)) {
         count += fz_naive_piece(e->bpe, p + start, end - start, ids + count);
@@ -42,15 +42,15 @@ static void check(const tk_worker *w, const uint32_t *wanted, size_t count) {
     CHECK(w->n_ids == count && (!count || !memcmp(w->ids, wanted, count * sizeof *wanted)));
 }
 
-static void check_placed(const engine *e, tk_worker *w, const fz_text *text, const uint32_t *wanted, size_t count) {
+static void check_offsets(const engine *e, tk_worker *w, const fz_text *text, const uint32_t *wanted, size_t count) {
     w->n_ids = 0;
-    int status = tk_encode_placed(&e->plan, w, &e->finder, text->p, text->n);
+    int status = tk_encode_offsets(&e->plan, w, &e->finder, text->p, text->n);
     if (status == TK_ELSEWHERE) return; /* a byte that has no token */
     CHECK(status == TK_OK);
     check(w, wanted, count);
     if (!count) return;
-    const int64_t *spans = tk_placed_spans(w);
-    const int32_t *words = tk_placed_words(w);
+    const int64_t *spans = tk_offsets_spans(w);
+    const int32_t *words = tk_offsets_words(w);
     for (size_t k = 0; k < count; k++) {
         CHECK(spans[2 * k] == (k ? spans[2 * k - 1] : 0)); /* nothing is dropped */
         int added = wanted[k] >= e->bpe->v.n; /* which may take white space beside it */
@@ -76,7 +76,7 @@ static void encode(const engine *e, tk_worker *w, const fz_text *text, size_t st
             }
             check(w, wanted, count);
         }
-        check_placed(e, w, text, wanted, count);
+        check_offsets(e, w, text, wanted, count);
     }
     if (!e->finder.given) {
         CHECK(naive_section(e, text->p, text->n, wanted, ends, &pieces) == count);
@@ -105,9 +105,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int k = 0; k < ADDED; k++) ids[k] = b.v.n + (uint32_t)k; /* ids of their own, as a tokenizer gives them */
     e.bpe = &b;
     e.added_ids = ids;
-    e.plan = (tk_plan){.miss = tk_miss_bytes, .bpe = &b.model, .lengths = e.lengths, .split = {.family = family}};
-    if (b.model.cuts.unconditional) e.plan.split.cuts = &b.model.cuts;
-    e.plan.placed_words = max_words, e.plan.placed_lines = 8;
+    tk_plan_bytes(&e.plan, &b.model, (tk_split){.family = family}, e.lengths, max_words);
+    e.plan.offset_lines = 8;
     CHECK(tk_added_init(&added, contents, ends, flags, ADDED, TK_ISA_SCALAR) == TK_OK);
     if (with_added) e.finder.given = &added, e.finder.given_ids = ids;
     tk_worker w;

@@ -36,8 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t shown = fz_short(&f);
     fz_text text = fz_spell(&f, FZ_DFA_ALPHABET, FZ_N_DFA_ALPHABET, MOST);
     for (uint32_t id = 0; id < b.v.n; id++) lengths[id] = (uint32_t)fz_length(&b.v, id);
-    tk_plan plan = {.miss = tk_miss_bytes, .bpe = &b.model, .lengths = lengths, .split = {.dfa = &d.dfa}};
-    if (b.model.cuts.unconditional) plan.split.cuts = &b.model.cuts;
+    tk_plan plan = {0};
+    tk_plan_bytes(&plan, &b.model, (tk_split){.dfa = &d.dfa}, lengths, 100);
     tk_worker w;
     CHECK(tk_worker_init(&w, &plan, 100) == TK_OK);
     size_t count = naive(&b, &d, text.p, text.n, wanted);

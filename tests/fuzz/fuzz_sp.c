@@ -1,5 +1,6 @@
 /* Fuzzes a small SentencePiece model and texts: checks that its engine gives the ids of the plain rules: by units with
    a cache that knows the texts before, as a whole, with spans, and by every instruction set. */
+#include "encode/plan.h"
 #include "fuzz_sp.h"
 
 enum { MOST = 400, TEXTS = 4 };
@@ -162,36 +163,72 @@ static size_t naive_ids(const fz_sp *s, const fz_text *normal, uint32_t *ids) {
 
 /* ---- the engine */
 
-static void check(const tk_sp_scratch *w, const uint32_t *wanted, size_t count) {
+static void check(const tk_worker *w, const uint32_t *wanted, size_t count) {
     CHECK(w->n_ids == count && (!count || !memcmp(w->ids, wanted, count * sizeof *wanted)));
 }
 
-static void encode(const fz_sp *s, tk_sp_scratch *w, const fz_text *text, size_t step) {
+/* Spans of the text are those of the tokens that the whole text has without the cache; words are counted. */
+static void check_offsets(const fz_sp *s, const tk_plan *plan, tk_worker *w, const fz_text *text, const fz_text *normal,
+                          const uint32_t *wanted, size_t count) {
+    int64_t *spans = malloc((2 * count + 1) * sizeof *spans);
+    w->n_ids = 0;
+    CHECK(tk_encode_normalized_sp(plan, w, text->p, text->n) == TK_OK);
+    for (size_t k = 0; k < 2 * count; k++) spans[k] = w->sp->from[tk_offsets_spans(w)[k]];
+    if (s->source.model == TK_SP_BPE || s->source.model == TK_SP_UNIGRAM) {
+        tk_sp_scratch alone = {0};
+        float score = 0;
+        CHECK((s->m.bpe ? tk_sp_merge(&s->m, &alone, normal->p, normal->n, 0, NULL)
+                        : tk_sp_best(&s->m, &alone, normal->p, normal->n, &score)) == TK_OK);
+        for (size_t k = 0, i = 0; k < count; k++, i++) {
+            CHECK(i < alone.n_tokens && alone.tokens[i].id == wanted[k]);
+            CHECK(spans[2 * k] == (int64_t)w->sp->from[alone.tokens[i].start]);
+            while (!s->m.byte_fallback && wanted[k] == s->m.unknown && i + 1 < alone.n_tokens &&
+                   alone.tokens[i + 1].id == s->m.unknown)
+                i++;
+            CHECK(spans[2 * k + 1] == (int64_t)w->sp->from[alone.tokens[i].end]);
+        }
+        tk_sp_scratch_free(&alone);
+    }
+    w->n_ids = 0;
+    CHECK(tk_encode_offsets(plan, w, NULL, text->p, text->n) == TK_OK);
+    check(w, wanted, count);
+    CHECK(!count || !memcmp(spans, tk_offsets_spans(w), 2 * count * sizeof *spans));
+    for (size_t k = 0; k < count; k++) CHECK(tk_offsets_words(w)[k] == (int32_t)k); /* all marks say so */
+    free(spans);
+}
+
+static void encode(const fz_sp *s, const tk_plan *plan, tk_worker *w, const fz_text *text, size_t step) {
     fz_text normal = fz_sp_normalize(s, text);
     size_t room = 3 * normal.n + 1, count;
     uint32_t *wanted = malloc(room * sizeof *wanted);
     count = naive_ids(s, &normal, wanted);
     FOR_EACH_ISA(isa) {
         tk_isa_use(isa);
-        tk_sp_begin(w, 0);
-        CHECK(tk_sp_prepare(&s->m, w, text->p, text->n) == TK_OK);
-        CHECK(fz_equal(w->text, w->n, normal.p, normal.n));
+        tk_sp_scratch *sp = w->sp;
+        CHECK(tk_sp_prepare(&s->m, sp, text->p, text->n, 0) == TK_OK);
+        CHECK(fz_equal(sp->text, sp->n, normal.p, normal.n));
+        sp->aligned = 0;
         for (int pass = 0; pass < 4; pass++) { /* in steps, at once, without the cache, with it again */
-            w->unprobed = pass == 2 ? SIZE_MAX : 0;
-            tk_sp_begin(w, 0);
-            for (size_t stop = step; w->at < text->n; stop = w->at + step)
-                CHECK(tk_sp_encode(&s->m, w, text->p, text->n, pass ? text->n : stop) == TK_OK);
+            size_t at = 0;
+            sp->uncached = pass == 2 ? SIZE_MAX : 0;
+            w->n_ids = 0;
+            while (at < text->n)
+                CHECK(tk_encode(plan, w, NULL, text->p, text->n, &at, pass ? text->n : at + step) == TK_OK);
             check(w, wanted, count);
         }
-        w->unprobed = 0;
-        tk_sp_begin(w, 1);
-        CHECK(tk_sp_encode_aligned(&s->m, w, text->p, text->n) == TK_OK);
-        check(w, wanted, count);
-        for (size_t k = 0; k < count; k++) {
-            CHECK(w->spans[2 * k] >= (k ? w->spans[2 * k - 1] : 0) && w->spans[2 * k] <= w->spans[2 * k + 1]);
-            CHECK(w->spans[2 * k + 1] <= w->n);
+        sp->uncached = 0;
+        for (int pass = 0; pass < 2; pass++) { /* what the first met is known to the second */
+            w->n_ids = 0;
+            CHECK(tk_encode_normalized_sp(plan, w, text->p, text->n) == TK_OK);
+            check(w, wanted, count);
+            const int64_t *spans = tk_offsets_spans(w);
+            for (size_t k = 0; k < count; k++) {
+                CHECK(spans[2 * k] >= (k ? spans[2 * k - 1] : 0) && spans[2 * k] <= spans[2 * k + 1]);
+                CHECK(spans[2 * k + 1] <= (int64_t)sp->n);
+            }
+            for (size_t k = 0; k <= sp->n; k++) CHECK(sp->from[k] <= text->n && (!k || sp->from[k] >= sp->from[k - 1]));
         }
-        for (size_t k = 0; k <= w->n; k++) CHECK(w->from[k] <= text->n && (!k || w->from[k] >= w->from[k - 1]));
+        check_offsets(s, plan, w, text, &normal, wanted, count);
     }
     free(wanted);
     free(normal.p);
@@ -201,19 +238,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fz f = {data, data + size};
     static fz_sp s;
     const char *reason = NULL;
-    tk_sp_scratch w;
+    static uint8_t marks[FZ_TOKENS];
+    tk_plan plan = {0};
+    tk_worker w;
     fz_sp_read(&f, &s);
     size_t units = (size_t)1 << (fz_below(&f, 8) + 2), step = fz_byte(&f) + 1;
     int status = tk_sp_build(&s.m, &s.source, &reason);
     CHECK(status == TK_OK);
-    CHECK(tk_sp_scratch_init(&w, units) == TK_OK);
+    memset(marks, TK_BEGINS_WORD | TK_ENDS_WORD, sizeof marks);
+    tk_plan_sp(&plan, &s.m, marks, units);
+    plan.cache_lines = plan.offset_lines = 4;
+    CHECK(tk_worker_init(&w, &plan, units) == TK_OK);
     for (int k = 0; k < TEXTS && f.p < f.end; k++) {
         fz_text text = fz_spell(&f, FZ_SP_ALPHABET, FZ_N_SP_ALPHABET, MOST);
-        encode(&s, &w, &text, step);
-        if (step & 1) tk_sp_scratch_shrink(&w, 64);
+        encode(&s, &plan, &w, &text, step);
+        if (step & 1) tk_worker_shrink(&w, 64);
         free(text.p);
     }
-    tk_sp_scratch_free(&w);
+    tk_worker_free(&w);
     tk_sp_free(&s.m);
     fz_sp_free(&s);
     return 0;

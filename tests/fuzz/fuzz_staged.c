@@ -11,6 +11,9 @@ typedef struct {
     tk_plan plan;
     tk_cut_rule rule;
     tk_stage stages[4];
+    size_t n_stages;
+    unsigned edges;
+    int cuts;
     tk_finder finder;
     tk_model_worker direct;
     uint32_t *wanted;
@@ -28,28 +31,28 @@ static void set_stages(fz *f, engine *e) {
         int scheme = (int)(options >> 4) % 3;
         *s++ = (tk_stage){.kind = TK_COMPONENT_METASPACE, .count = 0x2581, .numbers = {scheme}, .skips_inside = 1};
         *s++ = (tk_stage){.kind = TK_COMPONENT_SPLIT_CHARACTER, .count = 0x2581, .numbers = {TK_MERGED_WITH_NEXT}};
-        if (scheme != TK_PREPEND_NEVER) e->plan.edges = TK_EDGE_TEXT_START | TK_EDGE_SECTION_START;
+        if (scheme != TK_PREPEND_NEVER) e->edges = TK_EDGE_TEXT_START | TK_EDGE_SECTION_START;
     } else if (which == 1) {
         *s++ = (tk_stage){.kind = TK_COMPONENT_SPLIT_KIND, .numbers = {TK_REMOVED, TK_WHITE}};
     } else {
         *s++ = (tk_stage){.kind = options & 16 ? TK_COMPONENT_SPLIT_BERT : TK_COMPONENT_SPLIT_WORDS};
     }
-    e->plan.stages = e->stages, e->plan.n_stages = (size_t)(s - e->stages);
+    e->n_stages = (size_t)(s - e->stages);
     if (which == 3) return;
     memset(e->rule.left, 1, TK_ATOMS);
     for (int c = 0; c < 128; c++) e->rule.left[c] = !(c == ' ' || (c >= 9 && c <= 13) || (c >= 0x1C && c < 0x20));
     e->rule.left[TK_ATOM_WHITE] = e->rule.left[TK_ATOM_BLANK] = 0;
     e->rule.right[' '] = 1;
     tk_cut_rule_finish(&e->rule);
-    e->plan.rule = e->plan.word_rule = &e->rule;
+    e->cuts = 1;
 }
 
 /* One run over a section, into e->direct. */
 static int run(engine *e, const uint8_t *p, size_t n, int place) {
     tk_aligned a = {0};
     CHECK(tk_aligned_reset(&a, p, n, place, 0) == TK_OK);
-    CHECK(tk_stages_run(e->plan.stages, e->plan.n_stages, &a) == TK_OK);
-    int status = tk_model_encode(e->plan.model, &e->direct, &a);
+    CHECK(tk_stages_run(e->stages, e->n_stages, &a) == TK_OK);
+    int status = tk_model_encode(e->plan.model.tokens, &e->direct, &a);
     tk_aligned_free(&a);
     return status;
 }
@@ -95,7 +98,7 @@ static void check(engine *e, tk_worker *w, const fz_text *text, size_t step) {
     encode(e, w, &e->finder, text->p, text->n, step);
     check_ids(e, w);
     w->n_ids = 0;
-    CHECK(tk_encode_placed(&e->plan, w, &e->finder, text->p, text->n) == TK_OK);
+    CHECK(tk_encode_offsets(&e->plan, w, &e->finder, text->p, text->n) == TK_OK);
     check_ids(e, w);
     CHECK(run(e, text->p, text->n, TK_AT_TEXT_START) == TK_OK);
     e->n_wanted = 0;
@@ -106,19 +109,19 @@ static void check(engine *e, tk_worker *w, const fz_text *text, size_t step) {
         encode(e, w, NULL, text->p, text->n, step);
         check_ids(e, w);
         w->n_ids = 0;
-        CHECK(tk_encode_placed(&e->plan, w, NULL, text->p, text->n) == TK_OK);
+        CHECK(tk_encode_offsets(&e->plan, w, NULL, text->p, text->n) == TK_OK);
         check_ids(e, w);
-        CHECK(!w->n_ids || !memcmp(tk_placed_spans(w), e->direct.spans, 2 * w->n_ids * sizeof(int64_t)));
-        CHECK(!w->n_ids || !memcmp(tk_placed_words(w), e->direct.words, w->n_ids * sizeof(int32_t)));
+        CHECK(!w->n_ids || !memcmp(tk_offsets_spans(w), e->direct.spans, 2 * w->n_ids * sizeof(int64_t)));
+        CHECK(!w->n_ids || !memcmp(tk_offsets_words(w), e->direct.words, w->n_ids * sizeof(int32_t)));
     }
-    tk_document document = {text->p, text->n, 0, NULL, e->plan.rule, 0};
-    size_t point = e->plan.rule && text->n ? tk_split_point(&document, step % text->n, text->n) : text->n;
+    tk_document document = {text->p, text->n, 0, NULL, e->plan.part_rule, 0};
+    size_t point = e->plan.part_rule && text->n ? tk_split_point(&document, step % text->n, text->n) : text->n;
     w->n_ids = 0;
-    w->goes_on = point < text->n;
+    w->has_next = point < text->n;
     encode(e, w, NULL, text->p, point, text->n + 1);
-    w->continues = w->goes_on, w->goes_on = 0;
+    w->is_continuation = w->has_next, w->has_next = 0;
     encode(e, w, NULL, text->p + point, text->n - point, text->n + 1);
-    w->continues = 0;
+    w->is_continuation = 0;
     check_ids(e, w);
 }
 
@@ -149,8 +152,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     tk_own_tokens own = {v.blob, v.offsets, v.n, v.foreign};
     CHECK((kind == 0 ? tk_wordpiece_build : kind == 1 ? tk_char_bpe_build : tk_unigram_build)(&m, &own, &o, &culprit) ==
           TK_OK);
-    e.plan.miss = tk_miss_staged, e.plan.model = &m;
-    e.plan.cache_lines = e.plan.placed_lines = 4, e.plan.placed_words = max_words;
+    tk_plan_staged(&e.plan, &m, e.stages, e.n_stages, max_words);
+    if (e.cuts) tk_plan_cut(&e.plan, &e.rule, &e.rule, e.edges);
+    e.plan.cache_lines = e.plan.offset_lines = 4;
     CHECK(tk_added_init(&added, (const uint8_t *)"aa a", ends, flags, 2, TK_ISA_SCALAR) == TK_OK);
     e.finder.given = &added, e.finder.given_ids = ids;
     tk_worker w;

@@ -66,8 +66,6 @@ cdef extern from "encode/word_cache.h" nogil:
         size_t n_preloaded
         uint64_t misses
     size_t tk_cache_memory(const tk_cache *cache)
-    ctypedef struct tk_key:
-        pass
 
 cdef extern from "encode/model.h" nogil:
     int TK_UNKNOWN
@@ -87,23 +85,13 @@ cdef extern from "encode/stages.h" nogil:
 
 cdef extern from "sentencepiece/sp_engine.h" nogil:
     ctypedef struct tk_sp:
-        int escape
+        int model, escape
         uint64_t steps
-    ctypedef struct tk_sp_cache:
-        size_t mask, n, n_long
-        uint64_t misses
     ctypedef struct tk_sp_scratch:
-        tk_sp_cache cache
-        uint32_t *ids
-        size_t n_ids, ids_capacity, first
-        uint32_t *spans
+        size_t max, n, uncached
         int aligned
-        size_t at, most, n, unprobed
         uint8_t *text
         uint32_t *from_ "from"
-        void *nodes
-        void *symbols
-        uint32_t *parts
 
 cdef extern from "encode/plan.h" nogil:
     ctypedef struct tk_worker:
@@ -112,35 +100,34 @@ cdef extern from "encode/plan.h" nogil:
         size_t n_ids
         size_t ids_capacity
         tk_dfa_memo memo
-        int continues
-        int goes_on
+        int is_continuation
+        int has_next
         uint8_t *text
         size_t text_capacity
         tk_sp_scratch *sp
-    int TK_EDGE_TEXT_START, TK_EDGE_SECTION_START, TK_EDGE_END
-    ctypedef struct tk_plan:
-        int (*miss)(
-            const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
-            unsigned edge
-        ) noexcept
+    ctypedef struct tk_front:
+        unsigned edges
         tk_split split
         const tk_cut_rule *rule
-        unsigned edges
-        tk_bpe *bpe
-        const tk_model *model
-        const tk_stage *stages
-        size_t n_stages
+    ctypedef struct tk_unit_model:
+        const tk_sp *sp
+    ctypedef struct tk_emission:
+        int one_word
+    ctypedef struct tk_plan:
+        tk_front front
         const tk_stage *before
         size_t n_before
         size_t grown
-        size_t cache_lines
-        const tk_cut_rule *word_rule
-        int one_word
-        const uint32_t *lengths
-        size_t placed_words
-        size_t placed_lines
-        const tk_sp *sp
-        const uint8_t *word_marks
+        size_t cache_lines, offset_lines
+        tk_unit_model model
+        tk_emission emission
+        const tk_cut_rule *part_rule
+    void tk_plan_bytes(tk_plan *plan, tk_bpe *bpe, tk_split split, const uint32_t *lengths, size_t max_words)
+    void tk_plan_staged(
+        tk_plan *plan, const tk_model *tokens, const tk_stage *stages, size_t n_stages, size_t max_words
+    )
+    void tk_plan_cut(tk_plan *plan, const tk_cut_rule *rule, const tk_cut_rule *word_rule, unsigned edges)
+    void tk_plan_sp(tk_plan *plan, const tk_sp *sp, const uint8_t *word_marks, size_t max_words)
     ctypedef struct tk_finder:
         const tk_added *given
         const tk_added *normalized
@@ -150,7 +137,7 @@ cdef extern from "encode/plan.h" nogil:
         const uint8_t *normalized_allowed
     int tk_worker_init(tk_worker *worker, const tk_plan *plan, size_t max_words)
     void tk_worker_free(tk_worker *worker)
-    void tk_worker_shrink(tk_worker *worker, size_t most)
+    void tk_worker_shrink(tk_worker *worker, size_t max)
     int tk_reserve_ids(tk_worker *w, size_t n)
     int tk_encode(
         const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n, size_t *at,
@@ -162,24 +149,18 @@ cdef extern from "encode/plan.h" nogil:
     int tk_merge_pieces(
         const tk_plan *plan, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
     )
-    int TK_ELSEWHERE
-    int tk_encode_placed(
+    int TK_UNSUPPORTED
+    int tk_encode_offsets(
         const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n
     )
-    const int64_t *tk_placed_spans(const tk_worker *worker)
-    const int32_t *tk_placed_words(const tk_worker *worker)
+    const int64_t *tk_offsets_spans(const tk_worker *worker)
+    const int32_t *tk_offsets_words(const tk_worker *worker)
+    int tk_encode_normalized_sp(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n)
+    size_t tk_max_grown(const tk_plan *plan, size_t n)
     int TK_STAGE_SCAN
     int tk_encode_stage(
         const tk_plan *plan, tk_worker *worker, const uint8_t *text, size_t n, int stage, size_t *pieces
     )
-    int tk_miss_bytes(
-        const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
-        unsigned edge
-    ) noexcept
-    int tk_miss_staged(
-        const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
-        unsigned edge
-    ) noexcept
 
 cdef extern from "base.h" nogil:
     int TK_OK
@@ -312,13 +293,11 @@ cdef extern from "sentencepiece/sp_engine.h" nogil:
         int model, byte_fallback, dummy_prefix, remove_extra, escape, suffix
     int tk_sp_build(tk_sp *m, const tk_sp_source *source, const char **reason)
     void tk_sp_free(tk_sp *m)
-    void tk_sp_begin(tk_sp_scratch *w, int aligned)
-    int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
-    int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
+    int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t max)
 
 
 cdef class SentencePieceEncoder(Encoder):
     cdef tk_sp state
     cdef tk_cut_rule cuts
     cdef object owners
-    cdef object spelt_out(self, tk_sp_scratch *w)
+    cdef object unescaped(self, tk_sp_scratch *w, int64_t *spans, size_t n_spans)

@@ -152,9 +152,10 @@ int main(int argc, char **argv) {
     v.special = tk_calloc(v.n_ids, 1);
     tk_bpe model;
     tk_worker worker;
-    tk_plan plan = {.miss = tk_miss_bytes, .bpe = &model};
-    plan.split = (tk_split){.family = TK_SCAN_O200K, .cuts = &model.cuts};
-    if (tk_bpe_build(&model, &v, &culprit) || tk_worker_init(&worker, &plan, 1000)) return 1;
+    tk_plan plan = {0};
+    if (tk_bpe_build(&model, &v, &culprit)) return 1;
+    tk_plan_bytes(&plan, &model, (tk_split){.family = TK_SCAN_O200K}, NULL, 0);
+    if (tk_worker_init(&worker, &plan, 1000)) return 1;
     tk_dfa dfa = {.dropped = TK_DROPPED};
     size_t rows = number();
     dfa.n_classes = (uint32_t)number(), dfa.n_contexts = (uint32_t)number(), dfa.unsure = (uint32_t)number();

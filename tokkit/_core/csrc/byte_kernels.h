@@ -10,8 +10,6 @@ struct tk_cut_rule;
 struct tk_cuts;
 struct tk_keys;
 struct tk_sp;
-struct tk_sp_cache;
-struct tk_sp_keys;
 struct tk_sp_scratch;
 
 /* A scanner: see tk_scan. One stands for each family. `cuts` may be NULL. */
@@ -40,12 +38,10 @@ typedef struct {
     void (*sp_cut)(const struct tk_sp *m, struct tk_sp_scratch *w);
     /* files/json_lines.h: as tk_json_plain */
     const uint8_t *(*json_plain)(const uint8_t *p, const uint8_t *end, uint8_t **out, uint64_t *beyond);
-    /* encode/bpe_keys.h and sentencepiece/sp_keys.h, or NULL: the keys of as many pretokens as go by eights (and, of
-       the first, do not reach the end of the text); returns how many */
+    /* encode/bpe_keys.h, or NULL: the keys of as many units as go by eights and do not reach the end of the text;
+       returns how many */
     size_t (*bpe_keys)(const struct tk_cache *cache, const uint8_t *text, size_t n, size_t at, const size_t *ends,
                        size_t count, struct tk_keys *keys);
-    size_t (*sp_keys)(const struct tk_sp_cache *cache, const uint8_t *text, const uint32_t *starts, size_t n,
-                      struct tk_sp_keys *keys);
 } tk_byte_kernels;
 
 /* Those of an instruction set that the machine supports. */

@@ -24,6 +24,5 @@ const tk_byte_kernels TK_TABLE = {
     .json_plain = json_plain,
 #ifdef TK_KEYS
     .bpe_keys = bpe_keys,
-    .sp_keys = sp_keys,
 #endif
 };

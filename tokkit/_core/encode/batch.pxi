@@ -284,7 +284,7 @@ cdef class Batch:
             if segment.width == UNCHECKED and tk_utf8_invalid(p, n) != n:
                 status = NOT_UTF8
             at = 0
-            w.continues, w.goes_on = not segment.begins_text, not segment.ends_text
+            w.is_continuation, w.has_next = not segment.begins_text, not segment.ends_text
             if status == TK_OK and segment.begins_text:
                 status = append_mark(w, self.before)
             while status == TK_OK and at < n:

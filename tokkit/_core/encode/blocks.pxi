@@ -109,7 +109,7 @@ cdef object run_part(
     cdef size_t at = 0
     cdef int status
     while at < n:
-        worker.state.continues, worker.state.goes_on = continues, goes_on
+        worker.state.is_continuation, worker.state.has_next = continues, goes_on
         if n < GIL_FREE_BYTES:
             status = tk_encode(&encoder.plan, &worker.state, added, p, n, &at, n)
         else:
@@ -182,7 +182,7 @@ cdef class BlockEncoder:
             if added != NULL and tk_special_find(&self.finder.guard.special, p, n, 0, &start, &end, &id_):
                 raise ValueError("special token", start, id_)
             added = NULL
-        w.continues, w.goes_on = continues, goes_on
+        w.is_continuation, w.has_next = continues, goes_on
         while at < n and status == TK_OK:
             with nogil:
                 status = tk_encode(&self.encoder.plan, w, added, p, n, &at, at + BATCH_SLICE_BYTES)

@@ -19,9 +19,6 @@ cdef extern from "encode/open_piece.h" nogil:
         const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const uint8_t *text, size_t n, int inside, int *status
     )
 
-cdef enum:
-    PLACED_LINES = 15  # log2 of the initial number of lines in the cache of spans and words: 2 MiB
-
 tk_isa_use(chosen_isa())
 
 
@@ -81,11 +78,6 @@ cdef class BPEEncoder(Encoder):
         with nogil:
             status = tk_bpe_build(&self.model, &vocabulary, &culprit)
         check_build(status, culprit)
-        self.plan.miss = tk_miss_bytes
-        self.plan.bpe = &self.model
-        self.plan.split = split_of(split)
-        if self.model.cuts.unconditional:
-            self.plan.split.cuts = &self.model.cuts
         if before is not None:
             self.plan.before, self.plan.n_before = before.list, before.n
         self.lengths = <uint32_t *> malloc((self.n_ids + 1) * sizeof(uint32_t))
@@ -93,8 +85,7 @@ cdef class BPEEncoder(Encoder):
             raise MemoryError
         for k in range(self.n_ids):
             self.lengths[k] = <uint32_t> (offsets[k + 1] - offsets[k])
-        self.plan.lengths = self.lengths
-        self.plan.placed_words, self.plan.placed_lines = max_words, PLACED_LINES
+        tk_plan_bytes(&self.plan, &self.model, split_of(split), self.lengths, max_words)
         self.share_ints()
 
     def __dealloc__(self):
@@ -139,7 +130,7 @@ cdef class BPEEncoder(Encoder):
         cdef size_t n = len(utf8), at = 0, count = 0, got, k
         cdef size_t ends[256]
         cdef tk_dfa_memo memo
-        cdef tk_split split = self.plan.split
+        cdef tk_split split = self.plan.front.split
         memset(&memo, 0, sizeof(memo))
         split.memo = &memo
         result = np.empty(n, dtype=np.int64)

@@ -48,7 +48,7 @@ STATUS_MESSAGES = {
     TK_TOO_LARGE: (OverflowError, "the text has 4 GiB or more without a position to cut it at; it must have less"),
     TK_GROWN: (Grown, "the tokenizer's stages make the text too large, over 32 times its size"),
     TK_UNKNOWN: (LookupError, "a character has no token, and the model has no unknown token"),
-    TK_ELSEWHERE: (LookupError, "the components must be run one after the other"),
+    TK_UNSUPPORTED: (LookupError, "the components must be run one after the other"),
 }
 
 
@@ -162,9 +162,9 @@ cdef class Encoder:
 
     cdef bint describe(self, tk_document *document, Finder finder) noexcept:
         # Whether a text may be cut into chunks, and how.
-        document.rule = self.plan.rule
+        document.rule = self.plan.part_rule
         document.special = NULL
-        document.beside = self.plan.edges != 0 or self.plan.sp != NULL
+        document.beside = self.plan.front.edges != 0 or self.plan.model.sp != NULL
         if finder is not None and finder.guard is not None:
             document.special = &finder.guard.special
         return self.splittable and (finder is None or finder.splittable)
@@ -179,7 +179,7 @@ cdef class Encoder:
         cdef size_t n = 0, at = 0, stop
         cdef int status
         w.n_ids = 0
-        w.continues = w.goes_on = 0
+        w.is_continuation = w.has_next = 0
         text = view_text(text, &view)  # keeps the memory alive until the ids are copied
         if view.length >= LONG_TEXT:
             self.pool.fit(&w.ids, &w.ids_capacity, view.length, worker.density)
@@ -273,25 +273,25 @@ cdef class Encoder:
         w.n_ids = 0
         try:
             if view.length < GIL_FREE_BYTES:
-                status = tk_encode_placed(&self.plan, w, added, <const uint8_t *> view.data, view.length)
+                status = tk_encode_offsets(&self.plan, w, added, <const uint8_t *> view.data, view.length)
             else:
                 with nogil:
-                    status = tk_encode_placed(&self.plan, w, added, <const uint8_t *> view.data, view.length)
-            if status == TK_ELSEWHERE:
+                    status = tk_encode_offsets(&self.plan, w, added, <const uint8_t *> view.data, view.length)
+            if status == TK_UNSUPPORTED:
                 return None
             check(status)
             n, a, b = w.n_ids, len(before) // sizeof(uint32_t), len(after) // sizeof(uint32_t)
             return (
                 framed(new_array(a + n + b, IDS), sizeof(uint32_t), <char *> before, a, w.ids, n, <char *> after, b, 0),
                 framed(
-                    new_array((a + n + b, 2), SPANS), 2 * sizeof(int64_t), NULL, a, tk_placed_spans(w), n, NULL, b, 0
+                    new_array((a + n + b, 2), SPANS), 2 * sizeof(int64_t), NULL, a, tk_offsets_spans(w), n, NULL, b, 0
                 ),
-                framed(new_array(a + n + b, WORDS), sizeof(int32_t), NULL, a, tk_placed_words(w), n, NULL, b, 0xFF),
+                framed(new_array(a + n + b, WORDS), sizeof(int32_t), NULL, a, tk_offsets_words(w), n, NULL, b, 0xFF),
             )
         finally:
             self.give_back(worker)
 
-    def encode_part(self, bytes text not None, Finder finder, bint continues, bint goes_on) -> list:
+    def encode_part(self, bytes text not None, Finder finder, bint is_continuation, bint has_next) -> list:
         """Return the ids of a chunk of a text: one that continues earlier text, or that more text follows."""
         cdef Worker worker = self.take_worker()
         cdef tk_worker *w = &worker.state
@@ -304,7 +304,7 @@ cdef class Encoder:
         w.n_ids = 0
         try:
             while at < n:
-                w.continues, w.goes_on = continues, goes_on
+                w.is_continuation, w.has_next = is_continuation, has_next
                 with nogil:
                     status = tk_encode(
                         &self.plan, w, added, <const uint8_t *> view.data, n, &at, at + SLICE_BYTES

@@ -6,7 +6,7 @@ from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, view_text
 import numpy as np
 
 cdef enum:
-    UNPROBED = -1
+    UNCACHED = -1
 
 MODELS = {"unigram": TK_SP_UNIGRAM, "bpe": TK_SP_BPE, "word": TK_SP_WORD, "char": TK_SP_CHAR}
 
@@ -55,9 +55,8 @@ cdef class SentencePieceEncoder:
 
         self.n_ids, self.max_words = n, cache_units
         self.owners = word_marks
-        self.plan.sp = &self.state
-        self.plan.word_marks = &word_marks[0]
-        self.plan.rule = rule_of(&self.cuts, rule)
+        tk_plan_sp(&self.plan, &self.state, &word_marks[0], self.max_words)
+        self.plan.part_rule = rule_of(&self.cuts, rule)
         self.splittable = rule is not None
         self.share_ints()
 
@@ -72,11 +71,11 @@ cdef class SentencePieceEncoder:
         """
         cdef Worker worker = self.take_worker()
         try:
-            worker.state.sp.unprobed = <size_t> UNPROBED
+            worker.state.sp.uncached = <size_t> UNCACHED
             self.run(worker, text, None)
             return self.as_array(worker)
         finally:
-            worker.state.sp.unprobed = 0
+            worker.state.sp.uncached = 0
             self.give_back(worker)
 
     def segments(self, bytes text not None):
@@ -86,25 +85,26 @@ cdef class SentencePieceEncoder:
         If a character becomes several byte pieces, all but the last have an empty span at its start.
         """
         cdef Worker worker = self.take_worker()
-        cdef tk_sp_scratch *w = worker.state.sp
+        cdef tk_worker *w = &worker.state
         cdef TextView view
         cdef int status
+        cdef int64_t[:, ::1] moved
         text = view_text(text, &view)
+        w.n_ids = 0
         try:
-            tk_sp_begin(w, True)
-            w.most = max(self.plan.grown, 32 * <size_t> view.length)
             with nogil:
-                status = tk_sp_encode_aligned(&self.state, w, <const uint8_t *> view.data, view.length)
+                status = tk_encode_normalized_sp(&self.plan, w, <const uint8_t *> view.data, view.length)
             check(status)
-            normalized, origin = self.spelt_out(w)
             ids = filled(np.empty(w.n_ids, dtype=np.uint32), w.ids, w.n_ids * sizeof(uint32_t))
-            spans = filled(np.empty((w.n_ids, 2), dtype=np.uint32), w.spans, 2 * w.n_ids * sizeof(uint32_t))
-            return normalized, ids, spans.astype(np.int64), origin
+            spans = filled(np.empty((w.n_ids, 2), dtype=np.int64), tk_offsets_spans(w), 2 * w.n_ids * sizeof(int64_t))
+            moved = spans
+            normalized, origin = self.unescaped(w.sp, &moved[0, 0] if w.n_ids else NULL, 2 * w.n_ids)
+            return normalized, ids, spans, origin
         finally:
             self.give_back(worker)
 
-    cdef object spelt_out(self, tk_sp_scratch *w):
-        # The buffer with its spaces as U+2581; the worker's spans are changed to spans of this text.
+    cdef object unescaped(self, tk_sp_scratch *w, int64_t *spans, size_t n_spans):
+        # The buffer with its spaces as U+2581, and the origins of its bytes; the spans become spans of this text.
         cdef size_t k, i, at = 0, width = 3 if self.state.escape else 1
         cdef uint32_t[::1] moved = np.empty(w.n + 1, dtype=np.uint32), from_
         cdef uint8_t[::1] out
@@ -121,8 +121,8 @@ cdef class SentencePieceEncoder:
             if moved[k + 1] - moved[k] == 3:
                 out[moved[k]], out[moved[k] + 1], out[moved[k] + 2] = 0xE2, 0x96, 0x81
         from_[at] = w.from_[w.n]
-        for k in range(2 * w.n_ids):
-            w.spans[k] = moved[w.spans[k]]
+        for k in range(n_spans):
+            spans[k] = moved[spans[k]]
         return normalized[:at].tobytes(), origin
 
     def normalize(self, bytes text not None):
@@ -132,11 +132,14 @@ cdef class SentencePieceEncoder:
         cdef TextView view
         text = view_text(text, &view)
         try:
-            tk_sp_begin(w, True)
-            w.most = max(self.plan.grown, 32 * <size_t> view.length)
-            check(tk_sp_prepare(&self.state, w, <const uint8_t *> view.data, view.length))
-            return self.spelt_out(w)[0]
+            check(
+                tk_sp_prepare(
+                    &self.state, w, <const uint8_t *> view.data, view.length, tk_max_grown(&self.plan, view.length)
+                )
+            )
+            return self.unescaped(w, NULL, 0)[0]
         finally:
+            w.aligned = False
             self.give_back(worker)
 
     def build_steps(self) -> int:
@@ -144,17 +147,3 @@ cdef class SentencePieceEncoder:
         pieces.
         """
         return self.state.steps
-
-    def cache_info(self) -> dict:
-        """Return the sums of sizes and counts of the idle workers' caches."""
-        cdef Worker worker
-        cdef tk_sp_cache *cache
-        totals = {"workers": 0, "words": 0, "long_words": 0, "max_words": 0, "misses": 0}
-        for worker in list(self.idle):
-            cache = &worker.state.sp.cache
-            totals["workers"] += 1
-            totals["words"] += cache.n
-            totals["long_words"] += cache.n_long
-            totals["max_words"] += 2 * (cache.mask + 1)
-            totals["misses"] += cache.misses
-        return totals

@@ -40,13 +40,15 @@ def scan_seconds(split, texts, *, isa=None) -> tuple:
     that takes longer than to find them: benchmarks.bench_pretokenize compares scanners this way.
     """
     cdef tk_plan plan
+    cdef tk_bpe none
     cdef tk_worker scratch
     cdef size_t pieces = 0, n
     cdef const uint8_t *p
     cdef bytes text
     cdef list ready = list(map(to_utf8, texts))
     memset(&plan, 0, sizeof(plan))
-    plan.split = split_of(split)
+    memset(&none, 0, sizeof(none))
+    tk_plan_bytes(&plan, &none, split_of(split), NULL, 0)
     memset(&scratch, 0, sizeof(scratch))  # a scan needs neither a vocabulary nor a cache
     use_isa(isa)
     try:

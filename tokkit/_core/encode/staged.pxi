@@ -163,18 +163,13 @@ cdef class StagedEncoder(Encoder):
                   size_t cache_lines=0):
         self.model, self.stages, self.before = model, stages, before
         self.n_ids, self.max_words = n_ids, max_words
-        self.plan.miss = tk_miss_staged
-        self.plan.model = &model.model
-        self.plan.stages, self.plan.n_stages = stages.list, stages.n
-        self.plan.edges = edges
-        self.plan.cache_lines = self.plan.placed_lines = cache_lines
-        self.plan.placed_words = max_words
-        self.plan.one_word = one_word
+        tk_plan_staged(&self.plan, &model.model, stages.list, stages.n, max_words)
+        tk_plan_cut(&self.plan, rule_of(&self.cuts, rule), rule_of(&self.word_cuts, word_rule), edges)
+        self.plan.cache_lines = self.plan.offset_lines = cache_lines
+        self.plan.emission.one_word = one_word
         if before is not None:
             self.plan.before, self.plan.n_before = before.list, before.n
         self.splittable = rule is not None and before is None
-        self.plan.rule = rule_of(&self.cuts, rule)
-        self.plan.word_rule = rule_of(&self.word_cuts, word_rule)
         self.share_ints()
 
     def units(self, text, isa=None):
@@ -184,11 +179,11 @@ cdef class StagedEncoder(Encoder):
         cdef const uint8_t *p = <const uint8_t *> <const char *> utf8
         cdef size_t n = len(utf8), at = 0, got, k
         cdef size_t ends[256]
-        if self.plan.rule is NULL:
+        if self.plan.part_rule is NULL:
             return np.array([n] if n else [], dtype=np.int64)
         found = []
         while True:
-            got = tk_cut_units_by(by, self.plan.rule, p, n, &at, ends, 256)
+            got = tk_cut_units_by(by, self.plan.part_rule, p, n, &at, ends, 256)
             if got == 0:
                 return np.array(found, dtype=np.int64)
             for k in range(got):

@@ -6,6 +6,7 @@
 #include "byte_kernels.h"
 #include "split/scan.h"
 #include "encode/word_cache.h"
+#include "sentencepiece/sp_engine.h"
 #if TK_X86
 #include <emmintrin.h>
 #endif
@@ -103,6 +104,29 @@ TK_INLINE size_t tk_emit_found(const tk_cache *cache, const tk_keys *keys, size_
         to += tk_emit_word(to, cache, word);
     }
     *out = to;
+    return k;
+}
+
+/* The same for entries that end in what tk_sp_meta tells: they hold while the amount of the score before them allows
+   it, and add to that. All that changes stays in registers: through memory each unit would wait for the one before. */
+TK_INLINE size_t tk_emit_scored(const tk_cache *cache, const tk_keys *keys, size_t k, size_t count, uint32_t **out,
+                                uint32_t *amount) {
+    const uint8_t *lines = (const uint8_t *)cache->words;
+    const unsigned shift = cache->line_shift;
+    uint32_t *to = *out, sum = *amount;
+    for (; k < count; k++) {
+        const tk_word *word = tk_probe(lines, shift, keys, k);
+        if (TK_UNLIKELY(!word)) break;
+        uint32_t n = word->ids[0] >> TK_ID_BITS;
+        if (TK_UNLIKELY(n == TK_MANY_IDS)) break;
+        uint32_t meta = word->ids[n - 1];
+        if (TK_UNLIKELY(!tk_sp_meta_holds(meta, sum))) break;
+        tk_emit_word(to, cache, word);
+        to += n - 1;
+        sum += tk_sp_meta_sum(meta);
+    }
+    *out = to;
+    *amount = sum;
     return k;
 }
 

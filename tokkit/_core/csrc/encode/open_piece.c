@@ -100,7 +100,7 @@ static int merge(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n) 
 /* Whether two tokens may stand side by side: the first before p, the second from p on. */
 static int side_by_side(const tk_plan *plan, tk_worker *w, const uint8_t *p, uint32_t left, uint32_t right,
                         int *status) {
-    size_t before = w->n_ids, a = plan->lengths[left], b = plan->lengths[right];
+    size_t before = w->n_ids, a = plan->emission.lengths[left], b = plan->emission.lengths[right];
     *status = merge(plan, w, p - a, a + b);
     size_t count = w->n_ids - before;
     w->n_ids = before;
@@ -129,7 +129,7 @@ static size_t boundary(const tk_plan *plan, const tk_worker *w, const uint8_t *t
     size_t found = 0, at = 0;
     for (size_t k = 0; k < w->n_ids && at <= most; k++) {
         if (at && !tk_is_continuation(text[at])) found = at, *left = w->ids[k - 1];
-        at += plan->lengths[w->ids[k]];
+        at += plan->emission.lengths[w->ids[k]];
     }
     return found;
 }
@@ -147,10 +147,10 @@ size_t tk_open_cut(const tk_plan *plan, tk_worker *w, const tk_dfa *dfa, const u
     tk_open open = follow(dfa, text, n, 0);
     if (open.begin) return plain_end(dfa, w, text, n, &open);
     if (!inside) return 0;
-    size_t longest = longest_token(plan->bpe), reach = open.reach;
+    size_t longest = longest_token(plan->model.bpe), reach = open.reach;
     if (longest > LONGEST_TOKEN || reach < LEAST_PIECE * longest) return 0;
     /* A token that only a whole pretoken can be could be the rest. */
-    if (plan->bpe->unreachable || drops_bytes(plan->bpe)) return 0;
+    if (plan->model.bpe->unreachable || drops_bytes(plan->model.bpe)) return 0;
     size_t most[2] = {reach - SPARE_TOKENS * longest, reach / 2};
     for (int k = 0; k < 2; k++) {
         uint32_t left = 0;

@@ -81,34 +81,8 @@ typedef struct tk_sp {
     tk_sp_ascii *plain_ascii;
 } tk_sp;
 
-/* A unit of up to 15 bytes and three ids; the bytes and their number in the last. With TK_SP_SPILT in the key the ids
-   are elsewhere: ids[0] is where and ids[1] how many. `meta`, of Unigram, has the least |score| before it that is
-   too great (16 bits, of 2 each), what it adds to |score| at most (14 bits, of 1/8 each), and the number of ids (2). */
-typedef struct {
-    uint64_t low, high;
-    uint32_t ids[3], meta;
-} tk_sp_entry;
-
-#define TK_SP_SPILT (UINT64_C(1) << 63)
-enum { TK_SP_SHORT = 15, TK_SP_LONG = 31, TK_SP_LONG_IDS = 5 };
-
-/* A unit of up to 31 bytes. */
-typedef struct {
-    uint64_t key[4];
-    uint32_t ids[TK_SP_LONG_IDS], count, meta, spare;
-} tk_sp_long_entry;
-
-typedef struct tk_sp_cache {
-    tk_sp_entry *entries; /* two in a line of 64 bytes */
-    tk_sp_long_entry *long_entries;
-    size_t mask, long_mask; /* of lines; of entries */
-    size_t lines;           /* that there is memory for: it begins with fewer */
-    uint32_t *spilt;
-    size_t n_spilt, spilt_capacity;
-    size_t n, n_long;
-    unsigned turn;
-    uint64_t misses;
-} tk_sp_cache;
+/* The longest unit that is encoded by itself and cached. */
+enum { TK_SP_MAX_UNIT = 31 };
 
 typedef struct {
     float score;
@@ -120,30 +94,29 @@ typedef struct {
 } tk_sp_token;
 
 typedef struct tk_sp_scratch {
-    tk_sp_cache cache;
-    uint32_t *ids;
-    size_t n_ids, ids_capacity, first; /* `first` is where the document's begin */
-    uint32_t *spans;                   /* two for each id, bytes of the buffer, if aligned */
-    size_t spans_capacity;
-    int aligned;
     /* the document */
-    size_t at;             /* of its text */
-    size_t made, most;     /* bytes that the normalizer has put, and may put, as TK_GROWN tells; 0: any */
+    size_t at;        /* of its text */
+    size_t made, max; /* bytes that the normalizer has put, and may put, as TK_GROWN tells; 0: any number */
     int started, any, previous; /* more than spaces is there; the last that was put is one, and more are dropped */
-    int continues;              /* its text is the rest of one, and begins after what is no space */
-    /* the buffer: `scanned` bytes of n are cut; starts[n_starts - 1] begins the unit that is open */
+    int is_continuation;        /* its text is the rest of one, and begins after what is no space */
+    int finished;               /* all of it is in the buffer, or was */
+    int aligned;                /* `from` is wanted, and the buffer keeps the whole document */
+    /* the buffer: `scanned` bytes of n are cut; starts[n_starts - 1] begins the unit that is open, starts[next] the one
+       to hand out */
     uint8_t *text;
     uint32_t *from; /* where each byte comes from, if aligned; from[n] is where the next would */
-    size_t room, from_room, n, scanned;
+    size_t capacity, from_capacity, n, scanned;
     uint32_t *starts;
-    size_t n_starts, starts_capacity;
-    /* Unigram: the score after ids[:settled], and a bound of its amount after all, of 1/8 each */
+    size_t n_starts, starts_capacity, next;
+    /* the ids of the document begin at `first`. Unigram: the score after those up to `settled`, and a bound of its
+       amount after all, of 1/8 each */
+    size_t first, settled;
     float score;
     uint32_t amount;
-    size_t settled;
-    /* the cache is left alone for so many units; how many of the last were looked up and missed */
-    size_t unprobed, looked, missed;
-    /* scratch */
+    /* the cache is left alone for so many units; its misses up to the last `looked` units */
+    size_t uncached, looked;
+    uint64_t misses;
+    /* scratch of the model */
     tk_sp_node *nodes;
     size_t nodes_capacity;
     tk_sp_token *tokens;
@@ -153,36 +126,28 @@ typedef struct tk_sp_scratch {
     tk_merge_scratch merge;
     uint32_t *parts; /* of a merge that gave an unused piece */
     size_t parts_capacity;
-    uint8_t *utf8;
-    size_t utf8_capacity;
 } tk_sp_scratch;
 
 /* TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, or TK_BAD_INPUT with its reason. `m` is freed by tk_sp_free either way. */
 int tk_sp_build(tk_sp *m, const tk_sp_source *source, const char **reason);
 void tk_sp_free(tk_sp *m);
 
-int tk_sp_scratch_init(tk_sp_scratch *w, size_t cache_units);
 void tk_sp_scratch_free(tk_sp_scratch *w);
-void tk_sp_scratch_shrink(tk_sp_scratch *w, size_t most);
+void tk_sp_scratch_shrink(tk_sp_scratch *w, size_t max);
 
 /* Room for so many bytes in the buffer, what is there kept. */
-int tk_sp_make_room(tk_sp_scratch *w, size_t need);
-enum { TK_SP_ROOM = 1 << 14 };
+int tk_sp_reserve_text(tk_sp_scratch *w, size_t need);
+enum { TK_SP_BUFFER = 1 << 14 };
 
-/* Begin with no ids; `aligned` says whether spans are wanted too. */
-void tk_sp_begin(tk_sp_scratch *w, int aligned);
+/* Begin a document after `first` ids; if `aligned`, its normalized text is kept, with `from`. */
+void tk_sp_begin(tk_sp_scratch *w, size_t first, int is_continuation, size_t max);
 
-/* Begin a document after the ids that are there, from its first character. */
-void tk_sp_begin_document(tk_sp_scratch *w);
+/* Normalize more of a document into the buffer, and cut it into units, once those that are there have been handed out.
+   TK_OK, TK_NO_MEMORY, TK_TOO_LARGE or TK_GROWN. */
+int tk_sp_refill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
 
-/* Append the ids of a document from w->at on till it is n, or has passed `stop`. */
-int tk_sp_encode(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t stop);
-
-/* Normalize a document into the buffer, and do no more. */
-int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
-
-/* The same, and append its ids, with spans. */
-int tk_sp_encode_aligned(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n);
+/* Normalize a whole document into the buffer, and cut it. */
+int tk_sp_prepare(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, size_t max);
 
 /* What the normalizer puts for the beginning of text[at:n], and of how many bytes that is. */
 size_t tk_sp_replaced(const tk_sp *m, const uint8_t *text, size_t n, size_t at, const uint8_t **put, size_t *n_put);
@@ -201,11 +166,16 @@ int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, flo
 
 /* A unit by itself: its tokens, and what its entry in a cache says. */
 typedef struct {
-    uint32_t ids[TK_SP_LONG + 1], count, sum, limit;
+    uint32_t ids[TK_SP_MAX_UNIT + 1], count, meta;
 } tk_sp_unit;
 void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *unit);
 
-enum { TK_SP_MOST_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
+/* What the ids of a unit of Unigram hold for, in 32 bits: the least |score| before it that is too great (16 bits, of 2
+   each), and what it adds to |score| at most (16 bits, of 1/8 each). An amount of |score| is of 1/8 each. */
+enum { TK_SP_MAX_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
+TK_INLINE uint32_t tk_sp_meta(uint32_t limit, uint32_t sum) { return limit << 16 | sum; }
+TK_INLINE uint32_t tk_sp_meta_sum(uint32_t meta) { return meta & 0xFFFF; }
+TK_INLINE int tk_sp_meta_holds(uint32_t meta, uint32_t amount) { return amount >> 4 < meta >> 16; }
 
 /* The tokens of p[0:n] by merging; each merge is left out with a chance of `dropout`, by *random; sp_merge.c. */
 int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);
@@ -293,6 +263,6 @@ TK_INLINE size_t tk_charsmap_child(const tk_charsmap *map, size_t at, uint8_t by
 
 /* One step puts less than this into the buffer, unless the charsmap says otherwise; and what may be read and written
    after the end of it. */
-enum { TK_SP_SPARE = 512, TK_SP_BEHIND = 128 };
+enum { TK_SP_SPARE = 512, TK_SP_READABLE = 128 };
 
 #endif

@@ -103,7 +103,7 @@ TK_INLINE size_t fill_character(const tk_sp *m, tk_sp_scratch *w, const uint8_t 
 }
 
 TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n, int aligned) {
-    size_t limit = w->room - TK_SP_SPARE, taken;
+    size_t limit = w->capacity - TK_SP_SPARE, taken;
     while (w->at < n && w->n < limit) {
         if (TK_LIKELY(text[w->at] < 0x80 || m->verbatim) && (taken = fill_block(m, w, text, n, aligned)) > 0) {
             w->at += taken;

@@ -105,8 +105,8 @@ static double most_for(double r) {
 }
 
 void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *unit) {
-    node_of_unit nodes[TK_SP_LONG + 1];
-    uint8_t characters[TK_SP_LONG + 1]; /* up to each place */
+    node_of_unit nodes[TK_SP_MAX_UNIT + 1];
+    uint8_t characters[TK_SP_MAX_UNIT + 1]; /* up to each place */
     double widest = 0, r = INFINITY;
     size_t count = 0, arcs = 0;
     for (size_t j = 0; j <= n; j++) nodes[j].best = nodes[j].second = -INFINITY;
@@ -145,10 +145,10 @@ void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *uni
     double most = most_for(r);
     most = (most < TK_SP_REBASE ? most : TK_SP_REBASE) - widest - (double)count / 256 - 1;
     double sum = ceil(8 * fabs(nodes[n].best) + (double)count / 32);
-    unit->limit = most > 1 && sum <= TK_SP_MOST_SUM ? (uint32_t)(most / 2) : 0;
-    unit->sum = sum <= TK_SP_MOST_SUM ? (uint32_t)sum : TK_SP_MOST_SUM;
+    uint32_t limit = most > 1 && sum <= TK_SP_MAX_SUM ? (uint32_t)(most / 2) : 0;
+    unit->meta = tk_sp_meta(limit, sum <= TK_SP_MAX_SUM ? (uint32_t)sum : TK_SP_MAX_SUM);
     /* The ids in order, with unknown characters spelt out in bytes where the model does. */
-    uint32_t backwards[TK_SP_LONG];
+    uint32_t backwards[TK_SP_MAX_UNIT];
     size_t n_ids = unit->count, at = 0;
     memcpy(backwards, unit->ids, n_ids * sizeof *backwards);
     for (unit->count = 0; n_ids-- > 0;) {

@@ -82,9 +82,9 @@ static int encode_units(tk_bpe *model, tk_worker *w, const uint8_t *p, size_t n,
 static int worth_cutting(const uint8_t *p, size_t n) { return n > TK_SHORT_WORD || of_wide_characters(p, n); }
 
 /* A pretoken that the first cache line does not have. */
-int tk_miss_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
-                  unsigned edge) {
-    tk_bpe *model = plan->bpe;
+int tk_encode_uncached_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable,
+                             const tk_key *key, unsigned edge) {
+    tk_bpe *model = plan->model.bpe;
     const uint32_t *ids;
     (void)edge; /* pretokens are alike wherever they stand */
     size_t count, units = 1, before = w->n_ids;
@@ -103,6 +103,6 @@ int tk_merge_pieces(const tk_plan *plan, tk_worker *w, const uint8_t *bytes, con
     size_t start = 0;
     int status = count ? tk_reserve_ids(w, (size_t)ends[count - 1]) : TK_OK;
     for (size_t k = 0; k < count && status == TK_OK; start = (size_t)ends[k++])
-        if ((size_t)ends[k] > start) status = merge(plan->bpe, w, bytes + start, (size_t)ends[k] - start);
+        if ((size_t)ends[k] > start) status = merge(plan->model.bpe, w, bytes + start, (size_t)ends[k] - start);
     return status;
 }

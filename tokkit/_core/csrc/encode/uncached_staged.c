@@ -1,24 +1,15 @@
 /* Encodes a unit that is not in the cache: runs the components one by one, then the model. */
 #include "encode/plan.h"
 
-tk_staged *tk_staged_of(tk_worker *w) {
-    if (w->staged) return w->staged;
-    tk_staged *made = tk_calloc(1, sizeof *made);
-    if (!made) return NULL;
-    made->unit.spare = &made->unit_spare;
-    made->section.spare = &made->section_spare;
-    return w->staged = made;
-}
-
 int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge) {
     tk_staged *s = tk_staged_of(w);
     if (!s) return TK_NO_MEMORY;
     int place = edge & TK_EDGE_TEXT_START ? TK_AT_TEXT_START : TK_INSIDE;
     if (edge & TK_EDGE_SECTION_START) place = TK_AT_SECTION_START;
     int status = tk_aligned_reset(&s->unit, p, n, place, !(edge & TK_EDGE_END));
-    s->unit.most = tk_most_grown(plan, n);
-    if (status == TK_OK) status = tk_stages_run(plan->stages, plan->n_stages, &s->unit);
-    if (status == TK_OK) status = tk_model_encode(plan->model, &s->model, &s->unit);
+    s->unit.most = tk_max_grown(plan, n);
+    if (status == TK_OK) status = tk_stages_run(plan->model.stages, plan->model.n_stages, &s->unit);
+    if (status == TK_OK) status = tk_model_encode(plan->model.tokens, &s->model, &s->unit);
     /* Units that grow are not kept by the cache: all that grow in a text come by here. */
     if (status == TK_OK && plan->grown && s->model.n > n && (w->grown += s->model.n) > plan->grown) status = TK_GROWN;
     return status;
@@ -34,11 +25,8 @@ static int encode(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n,
     return TK_OK;
 }
 
-/* No ids are none that the cache keeps: it would not tell them from a word that is not there. */
-static int may_keep(size_t count, size_t n) { return count && (count <= TK_INLINE_IDS || count <= n); }
-
-int tk_miss_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable, const tk_key *key,
-                   unsigned edge) {
+int tk_encode_uncached_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable,
+                              const tk_key *key, unsigned edge) {
     const uint32_t *ids;
     size_t count = 0, before = w->n_ids;
     int is_long = n > TK_SHORT_WORD;
@@ -50,7 +38,7 @@ int tk_miss_staged(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n
     int status = encode(plan, w, p, n, edge);
     if (status != TK_OK) return status;
     count = w->n_ids - before;
-    if (!may_keep(count, n)) return TK_OK;
+    if (!tk_may_cache(count, n)) return TK_OK;
     if (!is_long) tk_cache_add(&w->cache, key, w->ids + before, count);
     else if (!edge) tk_cache_add_long(&w->cache, p, n, w->ids + before, count);
     return TK_OK;

@@ -1,0 +1,199 @@
+/* Encodes the units of a SentencePiece model that are not in the cache, and tracks the score: see sp_engine.h. */
+#include <math.h>
+
+#include "encode/plan.h"
+
+enum { RUN = 1 << 12 }; /* bytes of units that are encoded as one without the cache */
+
+/* ---- the score */
+
+/* Bring the score up to date: it is what sentencepiece's lattice has after these tokens. */
+static void settle(const tk_sp *m, tk_worker *w) {
+    tk_sp_scratch *s = w->sp;
+    float score = s->score;
+    for (; s->settled < w->n_ids; s->settled++) score += m->scores[w->ids[s->settled]];
+    s->score = score;
+}
+
+/* The tokens of p[0:n], which w->sp has then, from the true score on, with no look at the cache. */
+static int find_tokens(const tk_sp *m, tk_worker *w, const uint8_t *p, size_t n) {
+    tk_sp_scratch *s = w->sp;
+    if (m->model != TK_SP_UNIGRAM) return m->bpe ? tk_sp_merge(m, s, p, n, 0, NULL) : tk_sp_look_up(m, s, p, n);
+    settle(m, w);
+    int status = tk_sp_best(m, s, p, n, &s->score);
+    s->settled = w->n_ids + s->n_tokens;
+    double amount = ceil(8 * fabs((double)s->score)) + 1;
+    s->amount = amount < UINT32_MAX / 2 ? (uint32_t)amount : UINT32_MAX / 2;
+    return status;
+}
+
+static int encode_plainly(const tk_sp *m, tk_worker *w, const uint8_t *p, size_t n) {
+    tk_sp_scratch *s = w->sp;
+    int status = find_tokens(m, w, p, n);
+    if (status == TK_OK) status = tk_reserve_ids(w, s->n_tokens);
+    if (status != TK_OK) return status;
+    for (size_t k = 0; k < s->n_tokens; k++) w->ids[w->n_ids++] = s->tokens[k].id;
+    return TK_OK;
+}
+
+/* ---- units that the first look does not find */
+
+/* Put the ids of a unit that is known, of Unigram the last of `count` numbers left out; 0 where the score before them
+   does not allow that. There is room. */
+static int put_known(const tk_plan *plan, tk_worker *w, const uint32_t *ids, size_t count) {
+    if (plan->model.scored) {
+        uint32_t meta = ids[--count];
+        if (!tk_sp_meta_holds(meta, w->sp->amount)) return 0;
+        w->sp->amount += tk_sp_meta_sum(meta);
+    }
+    tk_emit_known(w, ids, count);
+    return 1;
+}
+
+static void insert(tk_worker *w, const uint8_t *p, size_t n, const tk_key *key, const uint32_t *ids, size_t count) {
+    if (!tk_may_cache(count, n)) return;
+    if (n <= TK_SHORT_WORD) tk_cache_add(&w->cache, key, ids, count);
+    else tk_cache_add_long(&w->cache, p, n, ids, count);
+}
+
+/* Encode a unit by itself and remember it; *known says whether its ids hold here and have been put. */
+static int encode_alone(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, const tk_key *key, int *known) {
+    const tk_sp *m = plan->model.sp;
+    tk_sp_unit unit;
+    size_t before = w->n_ids;
+    *known = 1;
+    if (m->bpe) {
+        int status = encode_plainly(m, w, p, n);
+        if (status == TK_OK) insert(w, p, n, key, w->ids + before, w->n_ids - before);
+        return status;
+    }
+    tk_sp_best_unit(m, p, n, &unit);
+    *known = 0;
+    if (unit.count == UINT32_MAX) return TK_OK;
+    unit.ids[unit.count++] = unit.meta;
+    insert(w, p, n, key, unit.ids, unit.count);
+    int status = tk_reserve_ids(w, unit.count);
+    if (status == TK_OK) *known = put_known(plan, w, unit.ids, unit.count);
+    return status;
+}
+
+static int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, const tk_key *key);
+
+/* Encode a long unit by parts, if there is any boundary within that no piece stands across: the front has looked only
+   for those beside spaces and characters beyond ASCII. *whole says that there was none. */
+static int encode_parts(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, int *whole) {
+    const tk_sp *m = plan->model.sp;
+    size_t first = 0, length = tk_sp_length(*p, n);
+    uint32_t left = tk_sp_packed(p, (unsigned)length);
+    int status = TK_OK;
+    for (size_t i = length; i <= n && status == TK_OK; i += length) {
+        uint32_t right = 0;
+        int safe = i == n;
+        if (i < n) {
+            length = tk_sp_length(p[i], n - i);
+            right = tk_sp_packed(p + i, (unsigned)length);
+            safe = (left != ' ' || right != ' ') && !tk_has_bit(m->bigrams, tk_sp_bigram(left, right));
+        } else if (!first) {
+            *whole = 1;
+            return TK_OK;
+        }
+        left = right;
+        if (!safe) continue;
+        tk_key key = {0, 0, 0};
+        if (i - first <= TK_SHORT_WORD) key = tk_key_of_16(p + first, i - first);
+        else if (i - first <= TK_SP_MAX_UNIT) key.low = tk_hash_bytes(p + first, i - first);
+        status = encode_unit(plan, w, p + first, i - first, &key);
+        first = i;
+        if (i == n) break;
+    }
+    *whole = 0;
+    return status;
+}
+
+static TK_NOINLINE int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, const tk_key *key) {
+    const tk_sp *m = plan->model.sp;
+    const uint32_t *ids;
+    size_t count = 0, before = w->n_ids;
+    int status = tk_reserve_ids(w, n + TK_INLINE_IDS), whole = 1, known;
+    if (status != TK_OK) return status;
+    if (n <= TK_SHORT_WORD) count = tk_cache_find(&w->cache, key, &ids);
+    else if (n <= TK_SP_MAX_UNIT) count = tk_cache_find_long(&w->cache, p, n, key->low, &ids);
+    if (count) return put_known(plan, w, ids, count) ? TK_OK : encode_plainly(m, w, p, n);
+    if (n > TK_SHORT_WORD && !m->whole) {
+        status = encode_parts(plan, w, p, n, &whole);
+        if (status != TK_OK) return status;
+        /* Next time its parts are not looked for. Of Unigram the scores would have to be put together as well. */
+        if (!whole && m->bpe && n <= TK_SP_MAX_UNIT) insert(w, p, n, key, w->ids + before, w->n_ids - before);
+        if (!whole) return TK_OK;
+    }
+    if (n > TK_SP_MAX_UNIT || m->whole) return encode_plainly(m, w, p, n);
+    w->cache.misses++;
+    status = encode_alone(plan, w, p, n, key, &known);
+    return status == TK_OK && !known ? encode_plainly(m, w, p, n) : status;
+}
+
+int tk_encode_uncached_sp(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable,
+                          const tk_key *key, unsigned edge) {
+    (void)readable, (void)edge;
+    return encode_unit(plan, w, p, n, key);
+}
+
+/* ---- units without the cache */
+
+/* Several as one, which is as exact and costs less. */
+int tk_encode_run_sp(const tk_plan *plan, tk_worker *w, const tk_units *u, size_t *k) {
+    const tk_sp *m = plan->model.sp;
+    tk_sp_scratch *s = w->sp;
+    size_t start = *k ? u->ends[*k - 1] : u->start, end = *k + 1;
+    while (!m->bpe && end < u->count && u->ends[end - 1] - start < RUN) end++;
+    s->uncached -= end - *k < s->uncached ? end - *k : s->uncached;
+    *k = end;
+    return encode_plainly(m, w, u->text + start, u->ends[end - 1] - start);
+}
+
+/* ---- the end of a document */
+
+/* Neighbouring unknown tokens are one. */
+size_t tk_finish_sp(const tk_plan *plan, tk_worker *w, int64_t *spans) {
+    const tk_sp *m = plan->model.sp;
+    size_t first = w->sp->first, n = first, any = 0;
+    if (m->byte_fallback) return w->n_ids;
+    for (size_t k = first; k < w->n_ids; k++) any += w->ids[k] == m->unknown;
+    if (any < 2) return w->n_ids;
+    for (size_t k = first; k < w->n_ids; k++) {
+        if (n > first && w->ids[k] == m->unknown && w->ids[n - 1] == m->unknown) {
+            if (spans) spans[2 * n - 1] = spans[2 * k + 1];
+            continue;
+        }
+        if (spans) spans[2 * n] = spans[2 * k], spans[2 * n + 1] = spans[2 * k + 1];
+        w->ids[n++] = w->ids[k];
+    }
+    return n;
+}
+
+/* ---- with offsets */
+
+int tk_offsets_sp(const tk_plan *plan, tk_worker *w, tk_offset_unit *unit) {
+    const tk_sp *m = plan->model.sp;
+    tk_sp_scratch *s = w->sp;
+    tk_sp_unit alone = {.count = 0};
+    int status = find_tokens(m, w, unit->p, unit->n);
+    if (status == TK_OK) status = tk_offsets_reserve(w, s->n_tokens);
+    uint32_t *packed = status == TK_OK ? tk_offsets_pack(w, s->n_tokens) : NULL;
+    if (!packed) return status == TK_OK ? TK_NO_MEMORY : status;
+    for (size_t k = 0; k < s->n_tokens; k++) {
+        const tk_sp_token *t = s->tokens + k;
+        packed[2 * k] = t->id;
+        packed[2 * k + 1] = tk_offsets_packed(t->start, t->end, 0);
+        tk_offsets_append(w, t->id, unit->base + t->start, unit->base + t->end, 0);
+    }
+    if (m->whole || unit->n > TK_SP_MAX_UNIT) return TK_OK;
+    unit->kept = 2 * s->n_tokens;
+    if (m->bpe) return TK_OK;
+    tk_sp_best_unit(m, unit->p, unit->n, &alone);
+    int same = alone.count == s->n_tokens;
+    for (size_t k = 0; same && k < s->n_tokens; k++) same = alone.ids[k] == s->tokens[k].id;
+    packed[unit->kept] = alone.meta;
+    unit->kept = same ? unit->kept + 1 : 0;
+    return TK_OK;
+}
