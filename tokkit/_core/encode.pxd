@@ -13,6 +13,8 @@ cdef extern from "split/cut_rule.h" nogil:
     ctypedef struct tk_cut_rule:
         uint8_t left[133]
         uint8_t right[133]
+        const uint8_t *neighbors
+        uint8_t kept[133]
     void tk_cut_rule_finish(tk_cut_rule *rule)
     size_t tk_cut_units_by(
         int isa, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit
@@ -246,6 +248,7 @@ cdef extern from "encode/model.h" nogil:
         tk_token_trie trie
         uint32_t unknown
         bint cuts_at_blanks, falls_back
+        const uint8_t *neighbors
     void tk_model_worker_shrink(tk_model_worker *w, size_t most)
 
 

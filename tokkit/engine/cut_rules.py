@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokkit.unicode_regex.atoms import (
     BLANK,
@@ -36,11 +37,16 @@ MAX_SETS = 8
 
 
 class Composed(NamedTuple):
-    """The table of all cuts, the table of cuts that always end words (None if there are none), and `edges`."""
+    """The table of all cuts, the table of cuts that always end words (None if there are none), and `edges`.
+
+    `kept`: the atoms whose characters reach the model as they are, and between two of which no stage makes a cut or
+    forbids one (uint8, one for each); None unless all characters beyond ASCII, or all but U+2581, are among them.
+    """
 
     all: Tables | None
     of_words: Tables | None
     edges: int
+    kept: NDArray[np.uint8] | None
 
 
 class Inside(NamedTuple):
@@ -77,7 +83,11 @@ def compose(normalizers: Sequence[CutRule], pretokenizers: Sequence[CutRule], mo
     edges = 0
     for rule in (*normalizers, *pretokenizers):
         edges |= rule.edges
-    return Composed(_tables(allowed), _tables(allowed & ends_word), edges)
+    none = np.zeros(N_ATOMS, dtype=np.bool_)
+    kept = [none if rule.kept is None else rule.kept for rule in (*normalizers, *pretokenizers)]
+    common = np.logical_and.reduce([np.ones(N_ATOMS, dtype=np.bool_), *kept])
+    keeps = common.astype(np.uint8) if np.delete(common, BLANK)[128:].all() else None
+    return Composed(_tables(allowed), _tables(allowed & ends_word), edges, keeps)
 
 
 def _before(rule: CutRule, allowed: Matrix, inside: Inside) -> Matrix:

@@ -57,6 +57,7 @@ def staged_encoder(definition: Definition, model: Any, *, normalized_first: bool
         word_rule=rules.of_words if not one_word else None if model.core.may_drop else rules.all,
         one_word=one_word,
         edges=rules.edges,
+        kept=rules.kept,
         n_ids=definition.vocab.n_ids,
         max_words=CACHE_UNITS,
         cache_lines=CACHE_LINES,

@@ -28,4 +28,4 @@ class Prepend(Normalizer):
     def cut_rules(self) -> list[CutRule]:
         """Return where a text may be cut."""
         none = atoms_where(lambda character: False)
-        return [CutRule(everywhere(), nowhere(), edges=AT_START, as_inside=(none, None))]
+        return [CutRule(everywhere(), nowhere(), edges=AT_START, as_inside=(none, None), kept=~none)]

@@ -15,7 +15,7 @@ from tokkit._core import align
 from tokkit._core.align import AlignedText
 from tokkit._core.encode import Stages
 from tokkit.normalizers.base import Normalizer, Specs, check_text
-from tokkit.unicode_regex.atoms import OTHER, CutRule, atom, before_ascii, images, never, nowhere
+from tokkit.unicode_regex.atoms import N_ATOMS, OTHER, CutRule, atom, before_ascii, images, never, nowhere
 from tokkit.unicode_regex.boundaries import chosen, pattern_boundaries
 from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
@@ -84,12 +84,15 @@ class Replace(Normalizer):
                 allowed[left, right] = False
             last, first = atom(found.text[-1]), atom(found.text[0])
             alone = len(text) == 1 and last < OTHER
+            kept = np.ones(N_ATOMS, dtype=np.bool_)
+            kept[[atom(character) for character in text]] = False
             return [
                 CutRule(
                     allowed,
                     nowhere(),
                     images({last: ends and ([] if alone else [last]) + ends}),
                     images({first: starts and ([] if alone else [first]) + starts}),
+                    kept=kept,
                 )
             ]
         rule = pattern_boundaries(self.pattern.get("Regex", ""))

@@ -61,7 +61,8 @@ class Metaspace(Pretokenizer):
         must[BLANK] = self.replacement == "\u2581"
         space = must | atoms_where(lambda character: character == " ")
         as_inside = (space if edges else None, None)
-        put = CutRule(everywhere(), nowhere(), shown, shown, edges, as_inside)
+        kept = ~atoms_where(lambda character: character == " ")
+        put = CutRule(everywhere(), nowhere(), shown, shown, edges, as_inside, kept)
         may = must.copy()
         may[atom(self.replacement)] = True
         return [put, split_at(must, may, MERGED_WITH_NEXT)] if self.split else [put]

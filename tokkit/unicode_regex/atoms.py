@@ -59,7 +59,8 @@ class CutRule(NamedTuple):
     later stages see separate parts in any case. `last` and `first`: the atoms that the last or first character of an
     atom's replacement may be; None if characters do not change. `edges`: whether the first or last part of a text is
     processed differently from parts in its middle. `as_inside`: the first characters, and the last ones, with which it
-    is not, for every text; None stands for all.
+    is not, for every text; None stands for all. `kept`: the atoms whose characters the stage leaves as they are, and
+    between two of which it allows a cut and makes none itself; None stands for no atom.
     """
 
     allowed: Matrix
@@ -68,6 +69,7 @@ class CutRule(NamedTuple):
     first: Matrix | None = None
     edges: int = 0
     as_inside: tuple[Atoms | None, Atoms | None] = (None, None)
+    kept: Atoms | None = None
 
 
 def everywhere() -> Matrix:
@@ -141,12 +143,12 @@ def split_at(must: Atoms, may: Atoms, behavior: int) -> CutRule:
     left_must, right_must = must[:, None], must[None, :]
     left_may, right_may = may[:, None], may[None, :]
     if behavior in (0, 1):  # removed, isolated
-        return CutRule(everywhere(), left_must | right_must)
+        return CutRule(everywhere(), left_must | right_must, kept=~may)
     if behavior == 2:  # merged with the previous one
-        return CutRule(~right_may | left_must, left_must & everywhere())
+        return CutRule(~right_may | left_must, left_must & everywhere(), kept=~may)
     if behavior == 3:  # merged with the next one
-        return CutRule(~left_may | right_must, right_must & everywhere())
-    return CutRule(~(left_may & right_may), (left_must & ~right_may) | (~left_may & right_must))
+        return CutRule(~left_may | right_must, right_must & everywhere(), kept=~may)
+    return CutRule(~(left_may & right_may), (left_must & ~right_may) | (~left_may & right_must), kept=~may)
 
 
 def atoms_where(test: Callable[[str], bool], *others: int) -> Atoms:

@@ -4,7 +4,7 @@
 #include "text/bytes_avx512.h"
 
 #include "encode/bpe_keys_avx512.h"
-#include "sentencepiece/sp_pairs_avx512.h"
+#include "split/neighbors_avx512.h"
 
 #define TK_TABLE tk_byte_kernels_avx512
 #define TK_KEYS 1

@@ -1,6 +1,7 @@
 # `Stages` runs components in C on a text; with a model and a cut rule they make an encoder of texts.
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from tokkit._core.align cimport AlignedText, check_stage
 from tokkit._core.text cimport Charsmap
@@ -149,22 +150,39 @@ cdef int checked_behavior(int behavior) except -1:
     return behavior
 
 
+cdef object keep(tk_cut_rule *rule, const uint8_t[::1] kept, const uint8_t *neighbors):
+    # Lets a rule cut between characters that are no neighbours in tokens.
+    memcpy(rule.kept, &kept[0], sizeof(rule.kept))
+    rule.neighbors = neighbors
+    tk_cut_rule_finish(rule)
+    return True
+
+
 cdef class StagedEncoder(Encoder):
     """Components and a model as a plan: a rule cuts a text into units; those not in the cache run through `stages`.
 
     `rule` has the two tables of a cut rule (uint8, 133 atoms, see csrc/split/cut_rule.h), or is None for a text that is
     one unit; `word_rule` has the cuts that also end words, or, with `one_word`, the text between two added tokens is
     one word. `before` runs on the text between two added tokens before that is cut. `edges` has the bits 1, 2 and 4
-    if a unit at the start of a text, after an added token, or at the end of either is encoded differently.
+    if a unit at the start of a text, after an added token, or at the end of either is encoded differently. `kept` has
+    the atoms whose characters reach the model as they are (uint8): between them text is also cut where no token of BPE
+    stands across.
     """
 
     def __cinit__(self, PieceEncoder model not None, Stages stages not None, *, Stages before=None, rule=None,
-                  word_rule=None, bint one_word=False, unsigned edges=0, size_t n_ids=0, size_t max_words=0,
+                  word_rule=None, bint one_word=False, unsigned edges=0, kept=None, size_t n_ids=0, size_t max_words=0,
                   size_t cache_lines=0):
         self.model, self.stages, self.before = model, stages, before
         self.n_ids, self.max_words = n_ids, max_words
         tk_plan_staged(&self.plan, &model.model, stages.list, stages.n, max_words)
-        tk_plan_cut(&self.plan, rule_of(&self.cuts, rule), rule_of(&self.word_cuts, word_rule), edges)
+        rule_of(&self.cuts, rule)
+        rule_of(&self.word_cuts, word_rule)
+        if kept is not None and model.model.neighbors is not NULL:
+            rule = keep(&self.cuts, kept, model.model.neighbors)
+            word_rule = keep(&self.word_cuts, kept, model.model.neighbors) if one_word else word_rule
+        tk_plan_cut(
+            &self.plan, NULL if rule is None else &self.cuts, NULL if word_rule is None else &self.word_cuts, edges
+        )
         self.plan.cache_lines = self.plan.offset_lines = cache_lines
         self.plan.emission.one_word = one_word
         if before is not None:

@@ -3,6 +3,7 @@
    Pretokens of few symbols merge in small arrays; long ones, those with a prefix (where a merge may make what was there
    before) and those with dropout in a list with a heap (encode/char_merge.h). */
 #include "encode/model.h"
+#include "split/neighbors.h"
 #include "text/utf8.h"
 
 /* ---- building */
@@ -185,7 +186,29 @@ static int leaves_bytes_alone(const tk_own_tokens *own, const uint32_t *merges, 
     return 1;
 }
 
-static void free_pairs(tk_model *m) { tk_char_pairs_free(&m->bpe.pairs); }
+/* The neighbours in what merges make. */
+static int find_neighbors(tk_model *m, const tk_own_tokens *own, const tk_model_options *o) {
+    uint8_t *set = m->neighbors = tk_calloc(TK_NEIGHBOR_BYTES, 1);
+    for (size_t rank = 0; set && rank < o->n_merges; rank++) {
+        const uint8_t *p = tk_own_bytes(own, o->merges[3 * rank + 2]);
+        size_t n = tk_own_length(own, o->merges[3 * rank + 2]);
+        uint32_t left = 0;
+        for (size_t at = 0, length; at < n; at += length) {
+            uint8_t bytes[4] = {0};
+            length = tk_utf8_length(p[at]);
+            memcpy(bytes, p + at, length < n - at ? length : n - at);
+            uint32_t right = tk_packed(bytes, 4);
+            if (at) tk_set_bit(set, tk_neighbor_pair(left, right));
+            left = right;
+        }
+    }
+    return set ? TK_OK : TK_NO_MEMORY;
+}
+
+static void free_bpe(tk_model *m) {
+    tk_char_pairs_free(&m->bpe.pairs);
+    free(m->neighbors);
+}
 
 int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit) {
     /* Only symbols of one character are looked up by their bytes, and whole pretokens where that is asked for. */
@@ -194,7 +217,7 @@ int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_opti
     if (status != TK_OK) return status;
     if (*culprit >= 0) return TK_BAD_INPUT;
     m->encode = encode;
-    m->free = free_pairs;
+    m->free = free_bpe;
     tk_char_bpe *bpe = &m->bpe;
     bpe->prefix = o->prefix;
     bpe->suffix = o->suffix;
@@ -210,5 +233,5 @@ int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_opti
     status = read_merges(m, own, o, culprit);
     m->falls_back = status == TK_OK && m->byte_fallback && !o->n_prefix && !o->n_suffix &&
                     leaves_bytes_alone(own, o->merges, o->n_merges, m->bytes);
-    return status;
+    return m->falls_back && !o->whole_piece && o->dropout <= 0 ? find_neighbors(m, own, o) : status;
 }

@@ -84,15 +84,15 @@ static int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size
 static int encode_parts(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, int *whole) {
     const tk_sp *m = plan->model.sp;
     size_t first = 0, length = tk_sp_length(*p, n);
-    uint32_t left = tk_sp_packed(p, (unsigned)length);
+    uint32_t left = tk_packed(p, (unsigned)length);
     int status = TK_OK;
     for (size_t i = length; i <= n && status == TK_OK; i += length) {
         uint32_t right = 0;
         int safe = i == n;
         if (i < n) {
             length = tk_sp_length(p[i], n - i);
-            right = tk_sp_packed(p + i, (unsigned)length);
-            safe = (left != ' ' || right != ' ') && !tk_has_bit(m->bigrams, tk_sp_bigram(left, right));
+            right = tk_packed(p + i, (unsigned)length);
+            safe = (left != ' ' || right != ' ') && !tk_has_bit(m->neighbors, tk_neighbor_pair(left, right));
         } else if (!first) {
             *whole = 1;
             return TK_OK;

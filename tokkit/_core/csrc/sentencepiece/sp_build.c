@@ -204,8 +204,8 @@ static void mark_users(tk_sp *m, const tk_sp_source *s) {
 /* ---- cuts */
 
 static int set_cuts(tk_sp *m, const tk_sp_forms *f) {
-    m->bigrams = tk_calloc((size_t)1 << (TK_SP_BIGRAM_BITS - 3), 1);
-    if (!m->bigrams) return TK_NO_MEMORY;
+    m->neighbors = tk_calloc(TK_NEIGHBOR_BYTES, 1);
+    if (!m->neighbors) return TK_NO_MEMORY;
     memset(&m->apart, 0xFF, sizeof m->apart);
     m->plain = 1;
     for (size_t id = 0; id < f->n; id++) {
@@ -216,8 +216,8 @@ static int set_cuts(tk_sp *m, const tk_sp_forms *f) {
             unsigned length = tk_sp_length(p[i], n - i);
             uint8_t bytes[4] = {0};
             memcpy(bytes, p + i, length);
-            uint32_t right = tk_sp_packed(bytes, length);
-            if (i) tk_set_bit(m->bigrams, tk_sp_bigram(left, right));
+            uint32_t right = tk_packed(bytes, length);
+            if (i) tk_set_bit(m->neighbors, tk_neighbor_pair(left, right));
             if (i && right == ' ' && left != ' ') m->plain = 0;
             if (length == 1 && n > 1 && p[i] < 0x80) m->apart.low[p[i] & 15] &= (uint8_t)~(1u << (p[i] >> 4));
             left = right;
@@ -278,7 +278,7 @@ void tk_sp_free(tk_sp *m) {
     tk_charsmap_free(&m->map);
     free(m->scores);
     free(m->firsts);
-    free(m->bigrams);
+    free(m->neighbors);
     tk_char_pairs_free(&m->pairs);
     tk_char_pairs_free(&m->last_pairs);
     free(m->unused);

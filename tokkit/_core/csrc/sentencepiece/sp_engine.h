@@ -14,6 +14,7 @@
 #include "text/charsmap.h"
 #include "encode/char_merge.h"
 #include "encode/token_trie.h"
+#include "split/neighbors.h"
 
 enum { TK_SP_NORMAL = 1, TK_SP_UNKNOWN, TK_SP_CONTROL, TK_SP_USER, TK_SP_UNUSED, TK_SP_BYTE }; /* kinds of pieces, */
 enum { TK_SP_UNIGRAM = 1, TK_SP_BPE, TK_SP_WORD, TK_SP_CHAR };                                   /* and of models */
@@ -32,7 +33,7 @@ typedef struct {
 /* Of a character, what in the charsmap or among the user-defined pieces begins with it: itself alone, or more. And
    whether it is the second of such. */
 enum { TK_SP_ALONE = 1, TK_SP_BEGINS = 2, TK_SP_SECOND = 4 };
-enum { TK_SP_PAGE = 0x10000, TK_SP_BIGRAM_BITS = 20 };
+enum { TK_SP_PAGE = 0x10000 };
 
 /* What the normalizer makes of an ASCII character before another: itself, one space, or something to look for. */
 enum { TK_SP_LOOK, TK_SP_KEEP, TK_SP_WHITE };
@@ -66,7 +67,7 @@ typedef struct tk_sp {
     uint8_t ascii[128];
     tk_sp_set keep, white;
     /* cuts */
-    uint8_t *bigrams; /* pairs of characters that are neighbours in a piece */
+    uint8_t *neighbors; /* in pieces */
     int plain;        /* a boundary between another character and a space is no such pair */
     int whole;        /* units are not exact: the text is one */
     tk_sp_set apart;  /* in no piece of more than one character */
@@ -221,31 +222,6 @@ static inline int tk_sp_add_unknown(const tk_sp *m, tk_sp_scratch *w, const uint
     }
     if (status == TK_OK) w->tokens[w->n_tokens - 1].end = (uint32_t)end;
     return status;
-}
-
-/* The character at p as a number that no other has, where four bytes may be read; and the place of a pair of them in
-   `bigrams`. */
-TK_INLINE uint32_t tk_sp_packed(const uint8_t *p, unsigned length) {
-    static const uint8_t keep[8] = {255, 255, 255, 255};
-    uint32_t bytes, mask;
-    memcpy(&bytes, p, sizeof bytes);
-    memcpy(&mask, keep + 4 - length, sizeof mask);
-    return bytes & mask;
-}
-TK_INLINE uint32_t tk_sp_bigram_left(uint32_t left) { return left * UINT32_C(0x9E3779B1); }
-TK_INLINE uint32_t tk_sp_bigram_right(uint32_t right) { return right * UINT32_C(0x85EBCA6B); }
-TK_INLINE size_t tk_sp_bigram_place(uint32_t left, uint32_t right) {
-    return (left ^ right) >> (32 - TK_SP_BIGRAM_BITS);
-}
-TK_INLINE size_t tk_sp_bigram(uint32_t left, uint32_t right) {
-    return tk_sp_bigram_place(tk_sp_bigram_left(left), tk_sp_bigram_right(right));
-}
-
-/* Half of the hash of the character before p. */
-TK_INLINE uint32_t tk_sp_left_of(const tk_sp_scratch *w, const uint8_t *p) {
-    unsigned back = 1;
-    while (back < 4 && p - back > w->text && tk_is_continuation(p[-(ptrdiff_t)back])) back++;
-    return tk_sp_bigram_left(tk_sp_packed(p - back, back));
 }
 
 TK_INLINE int tk_sp_in(const tk_sp_set *set, uint8_t c) { return c < 0x80 && set->low[c & 15] >> (c >> 4) & 1; }

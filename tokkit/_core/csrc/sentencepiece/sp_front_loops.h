@@ -3,6 +3,7 @@
 #ifndef TK_SP_FRONT_LOOPS_H
 #define TK_SP_FRONT_LOOPS_H
 #include "sentencepiece/sp_engine.h"
+#include "split/neighbors_loops.h"
 
 TK_INLINE size_t lowest(uint64_t mask) { return mask ? tk_lowest_bit(mask) : BLOCK; }
 
@@ -117,31 +118,6 @@ TK_INLINE void fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_
     }
 }
 
-/* The bytes of a character by the highest four bits of its first, and what is not of it in the four that are read. */
-static const uint8_t LENGTHS[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
-static const uint32_t PACKED[5] = {0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF};
-
-/* Those of the boundaries in `test` that no piece stands across. Characters follow one another, mostly: the one on the
-   right is the next one's left, and half of the hash is known. After the end of the buffer there are zeros. */
-TK_INLINE uint64_t safe(const tk_sp *m, const tk_sp_scratch *w, uint64_t test) {
-    uint64_t cuts = 0;
-    const uint8_t *text = w->text + w->scanned, *bigrams = m->bigrams;
-    ptrdiff_t end = -64; /* of the last right character */
-    uint32_t left = 0, bytes;
-    for (; test; test &= test - 1) {
-        ptrdiff_t at = tk_lowest_bit(test);
-        const uint8_t *p = text + at;
-        if (TK_UNLIKELY(at != end)) left = tk_sp_left_of(w, p);
-        unsigned length = LENGTHS[*p >> 4];
-        memcpy(&bytes, p, sizeof bytes);
-        bytes &= PACKED[length];
-        cuts |= (uint64_t)!tk_has_bit(bigrams, tk_sp_bigram_place(left, tk_sp_bigram_right(bytes))) << at;
-        left = tk_sp_bigram_left(bytes);
-        end = at + length;
-    }
-    return cuts;
-}
-
 TK_INLINE void cut(const tk_sp *m, tk_sp_scratch *w) {
     memset(w->text + w->n, 0, sizeof(uint32_t));
     for (; w->scanned < w->n; w->scanned += BLOCK) {
@@ -159,11 +135,7 @@ TK_INLINE void cut(const tk_sp *m, tk_sp_scratch *w) {
         if (!m->plain) test |= (space | open) & ~rest;
         test &= ~cuts & ~(space & open) & mask;
         if (!w->scanned) test &= ~UINT64_C(1), cuts &= ~UINT64_C(1);
-#if TK_SP_PAIRS
-        uint64_t joined;
-        if (test && joined_together(m, w, test, ~rest & mask, &joined)) cuts |= test & ~joined, test = 0;
-#endif
-        if (test) cuts |= safe(m, w, test);
+        if (test) cuts |= between_neighbors(m->neighbors, w->text, p, test, ~rest & mask);
         w->n_starts += b_places_32(cuts & mask, (uint32_t)w->scanned, w->starts + w->n_starts);
     }
     w->scanned = w->n;

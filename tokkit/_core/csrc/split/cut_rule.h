@@ -2,10 +2,14 @@
 
    A text may be cut between two characters a and b where left[atom of a] & right[atom of b] is not 0. Each ASCII
    character is an atom of its own; the others share five. engine/cut_rules.py makes the tables of the rules that
-   components state, and says why that is exact. */
+   components state, and says why that is exact.
+
+   With `neighbors`, the pairs of characters in the tokens of a model (neighbors.h), it may also be cut before a character
+   beyond ASCII, if both are `kept`, and no neighbours: the stages before the model leave such
+   characters as they are, and do not look at what stands beside them. */
 #ifndef TK_CUT_RULE_H
 #define TK_CUT_RULE_H
-#include "text/utf8.h"
+#include "split/neighbors.h"
 
 enum {
     TK_ATOM_OTHER = 128, /* what is none of those below */
@@ -25,11 +29,14 @@ enum { TK_RULE_SETS = 8 };
 
 typedef struct tk_cut_rule {
     uint8_t left[TK_ATOMS], right[TK_ATOMS];
+    const uint8_t *neighbors; /* or NULL */
+    uint8_t kept[TK_ATOMS];   /* of those beyond ASCII all but TK_ATOM_BLANK must be */
     /* for vectors, by the bits of left and right: ASCII in `left`, with it all bytes beyond where TK_ATOM_OTHER has
        the bit; ASCII in `right` */
     unsigned n_sets;
     tk_byte_set left_sets[TK_RULE_SETS], right_sets[TK_RULE_SETS];
     tk_byte_set odd; /* first bytes of characters whose atom has other bits than TK_ATOM_OTHER */
+    tk_byte_set kept_set;
     tk_byte_set han; /* first bytes of three that only Chinese characters have */
 } tk_cut_rule;
 

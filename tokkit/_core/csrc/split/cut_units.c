@@ -41,6 +41,9 @@ void tk_cut_rule_finish(tk_cut_rule *rule) {
     memset(rule->right_sets, 0, sizeof rule->right_sets);
     memset(&rule->odd, 0, sizeof rule->odd);
     memset(&rule->han, 0, sizeof rule->han);
+    memset(&rule->kept_set, 0, sizeof rule->kept_set);
+    for (unsigned byte = 0; byte < 256; byte++)
+        if (byte >= 0x80 || rule->kept[byte]) add(&rule->kept_set, byte);
     for (unsigned byte = 0xE5; byte <= 0xE9; byte++) add(&rule->han, byte); /* U+5000 to U+9FFF */
     for (unsigned k = 0; k < rule->n_sets; k++)
         for (unsigned byte = 0; byte < 256; byte++) {
@@ -58,6 +61,17 @@ void tk_cut_rule_finish(tk_cut_rule *rule) {
             if (c == RANGES[i].last) break;
         }
     }
+}
+
+/* Whether no token stands across the boundary before text[at], where a character of `length` bytes begins. */
+static int apart(const tk_cut_rule *rule, const uint8_t *text, size_t at, unsigned length) {
+    uint8_t left[4] = {0}, right[4] = {0};
+    size_t start = at - 1;
+    if (text[at] < 0x80) return 0;
+    while (tk_is_continuation(text[start])) start--;
+    memcpy(left, text + start, at - start);
+    memcpy(right, text + at, length);
+    return !tk_has_bit(rule->neighbors, tk_neighbor_pair(tk_packed(left, 4), tk_packed(right, 4)));
 }
 
 static size_t cut_units(const tk_byte_kernels *by, const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *pos,
@@ -78,7 +92,9 @@ static size_t cut_units(const tk_byte_kernels *by, const tk_cut_rule *rule, cons
         }
         for (; at < n && count < limit; at += length) {
             unsigned next = tk_atom_at(text + at, &length);
-            if (rule->left[atom] & rule->right[next]) ends[count++] = at;
+            const int kept = rule->neighbors && rule->kept[atom] && rule->kept[next];
+            if (rule->left[atom] & rule->right[next] || (kept && apart(rule, text, at, length)))
+                ends[count++] = at;
             atom = next;
         }
     }
