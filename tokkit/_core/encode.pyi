@@ -145,6 +145,7 @@ class StagedEncoder(Encoder):
         word_rule: tuple[NDArray[np.uint8], NDArray[np.uint8]] | None = None,
         one_word: bool = False,
         edges: int = 0,
+        kept: NDArray[np.uint8] | None = None,
         n_ids: int = 0,
         max_words: int = 0,
         cache_lines: int = 0,

@@ -199,7 +199,8 @@ static int comes_from_first(const tk_aligned *a, size_t at) {
 
 static int marks_more(const tk_plan *plan, const tk_aligned *a, size_t start) {
     for (size_t k = 0; k < plan->model.n_stages; k++) {
-        if (plan->model.stages[k].kind != TK_COMPONENT_METASPACE || plan->model.stages[k].numbers[0] != TK_PREPEND_FIRST) continue;
+        const tk_stage *stage = plan->model.stages + k;
+        if (stage->kind != TK_COMPONENT_METASPACE || stage->numbers[0] != TK_PREPEND_FIRST) continue;
         size_t second = a->pieces->start + tk_utf8_length(a->text[a->pieces->start]);
         if (start ? comes_from_first(a, start) : k && comes_from_first(a, second)) return 1;
     }

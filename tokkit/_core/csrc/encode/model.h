@@ -90,7 +90,7 @@ struct tk_model {
     int byte_fallback;
     int cuts_at_blanks;     /* BPE: U+2581 after another character begins what merges by itself; */
     int falls_back;         /* a character without a token becomes tokens of bytes, which nothing merges */
-    uint8_t *neighbors;     /* BPE: those in tokens (split/neighbors.h), where that is all that joins characters; or NULL */
+    uint8_t *neighbors;     /* BPE: those in tokens (split/neighbors.h), where nothing else joins characters; or NULL */
     uint32_t bytes[256];    /* the ids of <0x00> to <0xFF> */
     union {
         tk_char_bpe bpe;

@@ -4,9 +4,9 @@
    character is an atom of its own; the others share five. engine/cut_rules.py makes the tables of the rules that
    components state, and says why that is exact.
 
-   With `neighbors`, the pairs of characters in the tokens of a model (neighbors.h), it may also be cut before a character
-   beyond ASCII, if both are `kept`, and no neighbours: the stages before the model leave such
-   characters as they are, and do not look at what stands beside them. */
+   With `neighbors`, the pairs of characters in the tokens of a model (neighbors.h), it may also be cut before a
+   character beyond ASCII, if both are `kept`, and no neighbours: the stages before the model leave such characters as
+   they are, and do not look at what stands beside them. */
 #ifndef TK_CUT_RULE_H
 #define TK_CUT_RULE_H
 #include "split/neighbors.h"

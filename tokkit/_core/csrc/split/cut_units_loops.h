@@ -23,8 +23,8 @@ TK_INLINE void mend(const tk_cut_rule *rule, const uint8_t *p, int at, uint64_t 
     }
 }
 
-/* Kana and full-width forms, E3 81 to E3 83 and EF BC to EF BF: their atom is TK_ATOM_OTHER, though other characters begin
-   with the same byte. */
+/* Kana and full-width forms, E3 81 to E3 83 and EF BC to EF BF: their atom is TK_ATOM_OTHER, though other characters
+   begin with the same byte. */
 TK_INLINE uint64_t plain_characters(vb v, const uint8_t *p) {
     uint64_t kana = b_bits(b_between(v, 0x81, 0x83)) >> 1 | (uint64_t)(p[BLOCK] - 0x81u < 3) << 63;
     uint64_t wide = b_bits(b_between(v, 0xBC, 0xBF)) >> 1 | (uint64_t)(p[BLOCK] - 0xBCu < 4) << 63;

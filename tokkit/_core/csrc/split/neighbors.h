@@ -1,6 +1,6 @@
-/* Sets of pairs of characters that stand side by side in a token, hashed: where two characters are no such pair, no token
-   stands across, and what merges or Viterbi find on both sides is what they find of the whole. A pair that is not in
-   the set may be taken for one that is: a cut less, never a wrong one. */
+/* Sets of pairs of characters that stand side by side in a token, hashed: where two characters are no such pair, no
+   token stands across, and what merges or Viterbi find on both sides is what they find of the whole. A pair that is
+   not in the set may be taken for one that is: a cut less, never a wrong one. */
 #ifndef TK_NEIGHBORS_H
 #define TK_NEIGHBORS_H
 #include "text/utf8.h"

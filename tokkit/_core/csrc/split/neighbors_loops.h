@@ -7,9 +7,9 @@
 static const uint8_t LENGTHS[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
 static const uint32_t PACKED[5] = {0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF};
 
-/* Those of the boundaries in `test`, bits of the bytes at p, where the two characters are no neighbours; `starts` has all
-   places where characters begin. Characters follow one another, mostly: the one on the right is the next one's left,
-   and half of the hash is known. Four bytes may be read after the block. */
+/* Those of the boundaries in `test`, bits of the bytes at p, where the two characters are no neighbours; `starts` has
+   all places where characters begin. Characters follow one another, mostly: the one on the right is the next one's
+   left, and half of the hash is known. Four bytes may be read after the block. */
 TK_INLINE uint64_t between_neighbors(const uint8_t *set, const uint8_t *text, const uint8_t *p, uint64_t test,
                                      uint64_t starts) {
     uint64_t cuts = 0;
