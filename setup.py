@@ -48,7 +48,7 @@ def headers(folder: str, *endings: str) -> list[str]:
 def library() -> tuple[str, dict[str, object]]:
     """Return all C of the core, compiled once: each extension links what it calls, a copy of its own."""
     sources = headers(C, ".c")
-    depends = {"": headers(C, ".h")}
+    depends = {"": headers(C, ".h", ".def")}
     return "tokkit_c", {"sources": sources, "include_dirs": [C], "cflags": flags()[0], "obj_deps": depends}
 
 
@@ -61,7 +61,7 @@ def extensions() -> list[Extension]:
             f"tokkit._core.{name}",
             [f"tokkit/_core/{name}.pyx"],
             include_dirs=[C],
-            depends=headers(C, ".c", ".h"),
+            depends=headers(C, ".c", ".h", ".def"),
             extra_compile_args=flags("-O3" if name in HOT else "-O2")[0],
             extra_link_args=flags()[1],
             define_macros=[("TK_FLAGS", " ".join(flags()[0]))] if name == "text" else [],

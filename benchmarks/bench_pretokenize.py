@@ -27,10 +27,6 @@ from tokkit.unicode_regex.compile import compile_pattern
 PARTS = ("split", "encode")
 CORPORA = ("english-prose", "english-technical", "code", "de", "zh", "ja", "ko", corpora.BUNDLED)
 OWN = {
-    "qwen3.5": (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"
-        r"\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
     "words": r"\p{L}+|\p{N}{1,3}|[^\s\p{L}\p{N}]+|\s+",
     "words alone": r"[\p{L}\p{N}]+",
     "camel case": r" ?\p{Lu}?\p{Ll}+| ?\p{Lu}+(?!\p{Ll})| ?\p{L}+|\p{N}{1,3}|[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",

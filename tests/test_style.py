@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 400
 LONGEST_LINE = 120
 GENERATED = {"script_tables.h", "unicode_tables.h", "normalization_tables.h", "grapheme_tables.h"}
-SUFFIXES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h", ".js", ".css"}
+SUFFIXES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h", ".def", ".js", ".css"}
 # Spelt in halves, so that this file does not hold what it looks for.
 MACHINE_PATHS = re.compile("/(?:work" + "|tmp|root|home)/\\w")
 UNFINISHED = re.compile("\\b(?:TO" + "DO|FIX" + "ME|XX" + "X|NotImplemented" + "Error)\\b")
@@ -98,6 +98,7 @@ def test_every_file_begins_by_saying_what_it_does() -> None:
     starts = {
         ".c": ("/* ", "// "),
         ".h": ("/* ", "// "),
+        ".def": ("/* ",),
         ".pxd": ('"""', "# "),
         ".pxi": ('"""', "# "),
         ".pyx": ('"""', "# "),
@@ -154,10 +155,10 @@ def test_no_path_of_one_machine_is_written_down() -> None:
 
 
 COMMENTS = {
-    **dict.fromkeys((".c", ".h"), re.compile(r"/\*.*?\*/", re.DOTALL)),
+    **dict.fromkeys((".c", ".h", ".def"), re.compile(r"/\*.*?\*/", re.DOTALL)),
     **dict.fromkeys((".pyx", ".pxd", ".pyi"), re.compile(r'#[^\n]*|""".*?"""', re.DOTALL)),
 }
-NAMED_FILE = re.compile(r"(?<![\w*./<{-])(?:\w+/)*\w+\.(?:c|h|pyx|pxd|py)\b(?!\()")
+NAMED_FILE = re.compile(r"(?<![\w*./<{-])(?:\w+/)*\w+\.(?:c|h|def|pyx|pxd|py)\b(?!\()")
 
 
 def test_files_that_comments_of_the_core_name_are_there() -> None:

@@ -15,6 +15,7 @@ import click
 
 from tokkit.cli.help import Command
 from tokkit.escaping import show
+from tokkit.pretokenizers import patterns
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -215,12 +216,12 @@ def _or_stdin(ctx: click.Context, parameter: click.Parameter, paths: tuple[str, 
     return paths
 
 
+PATTERNS = f"{', '.join(patterns.NAMES)}, none, or a regular expression"
 pattern_of_file = click.option(
     "--pattern",
     callback=not_empty,
     metavar="NAME|REGEX",
-    help="Split pattern, for a .gguf file or an unpublished .tiktoken file: gpt2, r50k, cl100k, o200k, llama3, "
-    "qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a regular expression.",
+    help=f"Split pattern, for a .gguf file or an unpublished .tiktoken file: {PATTERNS}.",
 )
 files = click.argument("files", nargs=-1, type=FILE, metavar="[FILE]...", callback=_or_stdin)
 _lora_rank = click.option(

@@ -97,10 +97,10 @@ class Train(Command):
     callback=options.not_empty,
     metavar="NAME|REGEX",
     default="gpt2",
-    help="bbpe: how text is split into pretokens, whose ends no token crosses: gpt2, r50k, cl100k, o200k, llama3, "
-    "qwen2, qwen3.5, tekken, kimi-k2, deepseek-v3, none, or a regular expression. bpe: whitespace (default) or "
-    "punctuation. word, hybrid: punctuation (default: split at white space, and make each punctuation character a "
-    "word), whitespace, a name as for bbpe (words keep their spaces), or a regular expression that matches words.",
+    help=f"bbpe: how text is split into pretokens, whose ends no token crosses: {options.PATTERNS}. bpe: whitespace "
+    "(default) or punctuation. word, hybrid: punctuation (default: split at white space, and make each punctuation "
+    "character a word), whitespace, a name as for bbpe (words keep their spaces), or a regular expression that "
+    "matches words.",
 )
 @click.option(
     "--special-token",

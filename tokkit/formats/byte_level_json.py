@@ -63,7 +63,8 @@ def _in_turn(splits: Iterable[Any]) -> Split | None:
         # The published patterns match all text, so there is no unmatched text.
         return Split(texts[0], keep_unmatched=isolated and texts[0] not in patterns.SCANNERS)
     escaped = tuple(text.replace("\r", r"\r").replace("\n", r"\n") for text in texts)
-    return Split(patterns.DEEPSEEK_V3) if isolated and escaped == patterns.DEEPSEEK_V3_IN_TURN else None
+    published = {of: pattern for pattern, of in patterns.in_files("in turn").items()}
+    return Split(published[escaped]) if isolated and escaped in published else None
 
 
 _TEXT = (str, type(None))
@@ -163,8 +164,7 @@ def _write_split(split: Split) -> dict[str, Any]:
     if split.pattern is None or splits:
         return byte_level
     keep = split.keep_unmatched or family is not None
-    in_turn = split.pattern == patterns.DEEPSEEK_V3
-    texts = patterns.DEEPSEEK_V3_IN_TURN if in_turn else [split_patterns.write(split.pattern, ONIGURUMA)]
+    texts = patterns.in_files("in turn").get(split.pattern) or (split_patterns.write(split.pattern, ONIGURUMA),)
     by_pattern = [_split(text, "Isolated" if keep else "Removed", invert=not keep) for text in texts]
     return {"type": "Sequence", "pretokenizers": [*by_pattern, byte_level]}
 

@@ -12,32 +12,15 @@ from tokkit.pretokenizers import patterns
 ONIGURUMA, FANCY_REGEX = "oniguruma", "fancy_regex"
 """The dialects of tokenizers (tokenizer.json) and of tiktoken."""
 
-CL100K = patterns.CL100K.replace(r"{1,3}+", r"{1,3}")
-"""cl100k for Oniguruma: nothing follows \\p{N}{1,3} in its branch, so possessive makes no difference.
 
-And after a possessive \\s++, the end of a line is the end of the text, because a line end would be white space.
-"""
+def _published(dialect: str) -> dict[str, str]:
+    """Return text in a file → our text of the same pattern; (?V1) means nothing to other engines."""
+    special = patterns.in_files(dialect)
+    alike = {text: text for text in patterns.NAMES.values() if text not in special and "(?V1)" not in text}
+    return {**alike, **{text: ours for ours, texts in special.items() for text in texts}}
 
-# Text in a file → our text of the same pattern; the first one is used for writing.
-_ALIKE = {
-    text: text
-    for text in patterns.SCANNERS
-    if text is not None and text not in (patterns.CL100K, patterns.R50K) and "(?V1)" not in text
-}
-_PUBLISHED = {
-    ONIGURUMA: {
-        CL100K: patterns.CL100K,
-        **_ALIKE,
-        patterns.KIMI_K2_UNMARKED: patterns.KIMI_K2,
-        patterns.R50K: patterns.R50K,
-    },
-    FANCY_REGEX: {
-        patterns.CL100K: patterns.CL100K,
-        patterns.R50K: patterns.R50K,
-        **_ALIKE,
-        patterns.KIMI_K2_UNMARKED: patterns.KIMI_K2,
-    },
-}
+
+_PUBLISHED = {dialect: _published(dialect) for dialect in (ONIGURUMA, FANCY_REGEX)}
 _READERS = {ONIGURUMA: "tokenizers", FANCY_REGEX: "tiktoken"}
 
 

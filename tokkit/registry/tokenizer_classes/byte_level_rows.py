@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tokkit.errors import OptionError
+from tokkit.pretokenizers import patterns
 from tokkit.registry.tokenizer_classes import parts
 from tokkit.registry.tokenizer_classes.row import JSON, NO_TYPES, PAIR, Given, Row, Template
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
@@ -17,11 +18,6 @@ BART: dict[str, Any] = {
 SQUARE: dict[str, Any] = {
     **{"unk_token": "[UNK]", "sep_token": "[SEP]", "pad_token": "[PAD]", "cls_token": "[CLS]", "mask_token": "[MASK]"},
 }
-QWEN2_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
-    r"|\s+(?!\S)|\s+"
-)
-QWEN3_5_SPLIT = QWEN2_SPLIT.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
 CLIP_SPLIT = r"<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"
 
 
@@ -203,10 +199,11 @@ ROWS: dict[str, Row] = {
     ),
     "Qwen2Tokenizer": Row(
         roles=_QWEN, arguments={"add_prefix_space": None}, files=PAIR, model="BPE",
-        parts=lambda given: _qwen(given, QWEN2_SPLIT), finish=_keep_special,
+        parts=lambda given: _qwen(given, patterns.QWEN2), finish=_keep_special,
     ),
     "Qwen3_5Tokenizer": Row(
-        roles=_QWEN, arguments={"add_prefix_space": None}, model="BPE", parts=lambda given: _qwen(given, QWEN3_5_SPLIT)
+        roles=_QWEN, arguments={"add_prefix_space": None}, model="BPE",
+        parts=lambda given: _qwen(given, patterns.QWEN3_5),
     ),
     "CLIPTokenizer": Row(
         roles=_CLIP, files=PAIR, model="BPE", parts=_clip, template=_clip_around, word_end="</w>"

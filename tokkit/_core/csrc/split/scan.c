@@ -1,5 +1,5 @@
 /* The scanner of all common patterns, compiled once for each family with its constants: see scan.h. The patterns are
-   in pretokenizers/patterns.py; the comments name the branch of the pattern that a piece of code implements. */
+   in families.def; the comments name the branch of the pattern that a piece of code implements. */
 #define TK_UNICODE_TABLES_HERE
 #include "split/scan_family.h"
 
@@ -149,25 +149,16 @@ TK_INLINE size_t piece_end(const tk_family *f, const uint8_t *text, size_t i, si
     return white_end(f, text, i, n);
 }
 
-#define SCAN(name, family)                                                                                   \
-    static size_t name(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,        \
-                       size_t limit) {                                                                       \
+#define TK_FAMILY(id, name, pattern, ...)                                                                    \
+    static size_t scan_##id(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,   \
+                            size_t limit) {                                                                  \
         (void)cuts; /* whole pretokens are always right: what a scanner may cut, it need not */                 \
         size_t i = *pos, count = 0;                                                                          \
-        while (count < limit && i < n) ends[count++] = i = piece_end(&family, text, i, n);                   \
+        while (count < limit && i < n) ends[count++] = i = piece_end(&family_##id, text, i, n);              \
         *pos = i;                                                                                            \
         return count;                                                                                        \
     }
-
-SCAN(scan_r50k, R50K)
-SCAN(scan_cl100k, CL100K)
-SCAN(scan_o200k, O200K)
-SCAN(scan_llama3, LLAMA3)
-SCAN(scan_qwen2, QWEN2)
-SCAN(scan_qwen3_5, QWEN3_5)
-SCAN(scan_tekken, TEKKEN)
-SCAN(scan_kimi_k2, KIMI_K2)
-SCAN(scan_deepseek_v3, DEEPSEEK_V3)
+#include "split/families.def"
 
 static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,
                          size_t limit) {
@@ -178,10 +169,11 @@ static size_t scan_whole(const tk_cuts *cuts, const uint8_t *text, size_t n, siz
     return 1;
 }
 
-const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {scan_whole, scan_r50k,    scan_cl100k,
-                                                         scan_o200k, scan_llama3,  scan_qwen2,
-                                                         scan_qwen3_5, scan_tekken, scan_kimi_k2,
-                                                         scan_deepseek_v3};
+const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {
+    scan_whole,
+#define TK_FAMILY(id, name, pattern, ...) scan_##id,
+#include "split/families.def"
+};
 
 static size_t scan(const tk_byte_kernels *by, const tk_split *split, const uint8_t *text, size_t n, size_t *pos,
                    size_t *ends, size_t limit) {

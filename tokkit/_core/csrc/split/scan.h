@@ -3,19 +3,12 @@
 #define TK_SCAN_H
 #include "split/safe_cuts.h"
 
-/* The patterns that have a scanner; pretokenizers/patterns.py holds their text and the same numbers. */
+/* The scanners, one for each family of split/families.def. */
 enum {
-    TK_SCAN_WHOLE = 0,
-    TK_SCAN_R50K = 1,
-    TK_SCAN_CL100K = 2,
-    TK_SCAN_O200K = 3,
-    TK_SCAN_LLAMA3 = 4,
-    TK_SCAN_QWEN2 = 5,
-    TK_SCAN_QWEN3_5 = 6,
-    TK_SCAN_TEKKEN = 7,
-    TK_SCAN_KIMI_K2 = 8,
-    TK_SCAN_DEEPSEEK_V3 = 9,
-    TK_SCAN_FAMILIES = 10
+    TK_SCAN_WHOLE,
+#define TK_FAMILY(id, name, pattern, ...) TK_SCAN_##id,
+#include "split/families.def"
+    TK_SCAN_FAMILIES
 };
 
 struct tk_dfa;

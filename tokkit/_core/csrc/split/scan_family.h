@@ -22,16 +22,8 @@ typedef struct {
     int in_turn;          /* three splits in turn: digits, CJK, then each span on its own (deepseek-v3) */
 } tk_family;
 
-static const tk_family R50K = {LOWER_CONTRACTIONS, 0, 0, 0, NO_TAIL, 1, 0, .in_turn = 0};
-static const tk_family CL100K = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 1, 1, .in_turn = 0};
-static const tk_family O200K = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_OR_SLASH_TAIL, 0, 1, .in_turn = 0};
-static const tk_family LLAMA3 = {ANY_CASE_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1, .in_turn = 0};
-static const tk_family QWEN2 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1, .in_turn = 0};
-static const tk_family QWEN3_5 = {ANY_CASE_CONTRACTIONS, 1, 0, 1, LINE_END_TAIL, 0, 1, .marks_are_letters = 1};
-static const tk_family TEKKEN = {NO_CONTRACTIONS, 1, 1, 1, LINE_END_OR_SLASH_TAIL, 0, 1, .in_turn = 0};
-static const tk_family KIMI_K2 = {SUFFIX_CONTRACTIONS, 1, 1, 3, LINE_END_TAIL, 0, 1, .han_apart = 1};
-static const tk_family DEEPSEEK_V3 = {NO_CONTRACTIONS, 1, 0, 3, LINE_END_TAIL, 0, 1,
-                                      .marks_are_letters = 1, .in_turn = 1};
+#define TK_FAMILY(id, name, pattern, ...) static const tk_family family_##id = {__VA_ARGS__};
+#include "split/families.def"
 
 #define BIT(name) (UINT32_C(1) << TK_CAT_##name)
 #define UPPER (BIT(LU) | BIT(LT))

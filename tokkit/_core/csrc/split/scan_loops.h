@@ -267,28 +267,21 @@ TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const tk_cut
     return count;
 }
 
-#define SCANNER(name, family, number)                                                                        \
-    static size_t name(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends,        \
-                       size_t limit) {                                                                       \
-        return scan_blocks(&family, tk_scanners_scalar[number], cuts, text, n, pos, ends, limit);            \
-    }
-
 static size_t whole(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
     return tk_scanners_scalar[TK_SCAN_WHOLE](cuts, text, n, pos, ends, limit);
 }
 
-SCANNER(r50k, R50K, TK_SCAN_R50K)
-SCANNER(cl100k, CL100K, TK_SCAN_CL100K)
-SCANNER(o200k, O200K, TK_SCAN_O200K)
-SCANNER(llama3, LLAMA3, TK_SCAN_LLAMA3)
-SCANNER(qwen2, QWEN2, TK_SCAN_QWEN2)
-SCANNER(qwen3_5, QWEN3_5, TK_SCAN_QWEN3_5)
-SCANNER(tekken, TEKKEN, TK_SCAN_TEKKEN)
-SCANNER(kimi_k2, KIMI_K2, TK_SCAN_KIMI_K2)
-SCANNER(deepseek_v3, DEEPSEEK_V3, TK_SCAN_DEEPSEEK_V3)
-#undef SCANNER
+#define TK_FAMILY(id, name, pattern, ...)                                                                    \
+    static size_t blocks_##id(const tk_cuts *cuts, const uint8_t *text, size_t n, size_t *pos, size_t *ends, \
+                              size_t limit) {                                                                \
+        return scan_blocks(&family_##id, tk_scanners_scalar[TK_SCAN_##id], cuts, text, n, pos, ends, limit); \
+    }
+#include "split/families.def"
 
-static const tk_scanner scanners[TK_SCAN_FAMILIES] = {whole, r50k,    cl100k, o200k,   llama3,
-                                                      qwen2, qwen3_5, tekken, kimi_k2, deepseek_v3};
+static const tk_scanner scanners[TK_SCAN_FAMILIES] = {
+    whole,
+#define TK_FAMILY(id, name, pattern, ...) blocks_##id,
+#include "split/families.def"
+};
 
 #endif

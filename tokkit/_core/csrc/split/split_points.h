@@ -1,7 +1,7 @@
 /* Split points: where a text can be cut so that the concatenated ids of its chunks are the ids of the whole.
 
    Between two characters the rule of `may_split` (split_points.c) sees these two alone. That it is right for the
-   patterns that pretokenizers/patterns.py lists as CUTTABLE is shown there; what has no proof is not cut. Where
+   patterns of families.def is shown there; what has no proof is not cut. Where
    special tokens cut the text first, no token's text may stand across the point: then finding them from the left
    comes by the point in the whole text too, and finds the same ones on both sides. What stages do at the ends of the
    text between two special tokens, as Prepend does, they do not where a part of a text begins or ends: there a cut may
