@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOVED = {
-    "tokkit.added_tokens": "tokkit.engine.added_tokens",
+    "tokkit.added_tokens": "tokkit.engine.special_tokens",
     "tokkit.alignment": "tokkit.encoding.alignment",
     "tokkit.assembly": "tokkit.engine.assembly",
     "tokkit.atoms": "tokkit.unicode_regex.atoms",

@@ -18,8 +18,8 @@ from tokkit._core.encode import kinds_of
 from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 from tokkit.definition import AddedToken
-from tokkit.engine.added_tokens import AddedTokens, overlap
 from tokkit.engine.interpreter import Interpreter
+from tokkit.engine.special_tokens import AddedTokens, overlap
 from tokkit.errors import OptionError
 from tokkit.formats import tokenizer_json
 from work import work_of

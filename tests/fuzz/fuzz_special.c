@@ -13,12 +13,12 @@ typedef struct {
     size_t n;
 } tokens;
 
-/* The longest token at a place; of two alike the last. */
+/* The longest token at a place; of two alike the first. */
 static size_t longest(const tokens *t, const uint8_t *p, size_t n) {
     size_t found = t->n;
     for (size_t k = 0; k < t->n; k++)
         if (t->list[k].n && t->list[k].n <= n && !memcmp(p, t->list[k].p, t->list[k].n) &&
-            (found == t->n || t->list[k].n >= t->list[found].n))
+            (found == t->n || t->list[k].n > t->list[found].n))
             found = k;
     return found;
 }
@@ -35,16 +35,16 @@ static int spans(const tokens *t, const fz_text *text, size_t at, int beside) {
     return 0;
 }
 
-static void check_find(const tk_special *s, const tokens *t, const fz_text *text) {
+static void check_find(const tk_added *s, const tokens *t, const fz_text *text) {
     for (size_t from = 0; from <= text->n; from++) {
-        size_t at = from, start = 0, end = 0, k = t->n;
-        uint32_t id = 0;
+        size_t at = from, k = t->n;
+        tk_added_match match;
         while (at < text->n && (k = longest(t, text->p + at, text->n - at)) == t->n) at++;
-        int found = tk_special_find(s, text->p, text->n, from, &start, &end, &id);
+        int found = tk_added_find(s, text->p, text->n, from, &match);
         CHECK(found == (at < text->n));
-        if (found) CHECK(id == k && start == at && end == at + t->list[k].n);
+        if (found) CHECK(match.number == k && match.start == at && match.end == at + t->list[k].n);
         for (int beside = 0; beside < 2; beside++)
-            CHECK(tk_special_spans(s, text->p, text->n, from, beside) == spans(t, text, from, beside));
+            CHECK(tk_added_spans(s, text->p, text->n, from, beside) == spans(t, text, from, beside));
     }
 }
 
@@ -75,7 +75,7 @@ static wide widen(const fz_text *text) {
     return w;
 }
 
-static void check_split(const tk_special *s, const tokens *t, const fz_text *text, int beside) {
+static void check_split(const tk_added *s, const tokens *t, const fz_text *text, int beside) {
     wide w = widen(text);
     uint8_t *units = malloc(w.n * (size_t)w.width + 1);
     memcpy(units, w.units, w.n * (size_t)w.width);
@@ -95,21 +95,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *symbols[SYMBOLS + TOKENS];
     char strings[TOKENS][MOST_TOKEN + 1];
     tokens t = {.n = fz_below(&f, TOKENS)};
-    tk_special s;
-    CHECK(tk_special_init(&s) == TK_OK);
+    uint8_t bytes[TOKENS * MOST_TOKEN] = {0}, flags[TOKENS] = {0};
+    int64_t ends[TOKENS + 1] = {0};
+    size_t n = 0;
+    tk_added s;
     memcpy(symbols, ALPHABET, sizeof ALPHABET);
     for (size_t k = 0; k < t.n; k++) {
         t.list[k] = fz_spell(&f, ALPHABET, SYMBOLS, MOST_TOKEN);
         memcpy(strings[k], t.list[k].p, t.list[k].n);
         strings[k][t.list[k].n] = 0;
         symbols[SYMBOLS + k] = strings[k];
-        if (t.list[k].n) CHECK(tk_special_add(&s, t.list[k].p, t.list[k].n, (uint32_t)k) == TK_OK);
+        memcpy(bytes + n, t.list[k].p, t.list[k].n);
+        ends[k] = (int64_t)(n += t.list[k].n);
     }
     fz_text text = fz_spell(&f, symbols, (unsigned)(SYMBOLS + t.n), MOST);
+    CHECK(tk_added_init(&s, bytes, ends, flags, t.n, 0) == TK_OK);
     check_find(&s, &t, &text);
     for (int beside = 0; beside < 2; beside++) check_split(&s, &t, &text, beside);
     for (size_t k = 0; k < t.n; k++) free(t.list[k].p);
     free(text.p);
-    tk_special_free(&s);
+    tk_added_free(&s);
     return 0;
 }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from conftest import LONG
 from tokkit._core.align import AlignedText
 from tokkit.definition import AddedToken
-from tokkit.engine.added_tokens import AddedTokens
+from tokkit.engine.special_tokens import AddedTokens
 from tokkit.pretokenizers.metaspace import SCHEMES, Metaspace
 
 rival = pytest.importorskip("tokenizers")

@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
 from tokkit._core.align cimport tk_aligned
-from tokkit._core.split cimport AddedMatcher, SpecialMatcher, tk_added, tk_special
+from tokkit._core.split cimport AddedMatcher, tk_added
 from tokkit._core.text cimport TextView, tk_charsmap, tk_cuts, tk_dfa_memo, tk_split
 
 # ---- split_points
@@ -25,7 +25,7 @@ cdef extern from "split/split_points.h" nogil:
         const void *units
         size_t n
         int width
-        const tk_special *special
+        const tk_added *special
         const tk_cut_rule *rule
         int beside
     size_t tk_split_point(const tk_document *document, size_t from_, size_t limit)
@@ -174,7 +174,7 @@ cdef extern from "base.h" nogil:
 
 cdef class Finder:
     cdef tk_finder finder
-    cdef readonly SpecialMatcher guard
+    cdef readonly AddedMatcher guard
     cdef readonly bint splittable
     cdef object owners
 

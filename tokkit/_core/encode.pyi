@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.align import AlignedText
-from tokkit._core.split import AddedMatcher, SpecialMatcher, SplitPattern
+from tokkit._core.split import AddedMatcher, SplitPattern
 from tokkit._core.text import Text
 
 KEPT_BYTES: int
@@ -21,10 +21,10 @@ Pass = tuple[AddedMatcher, bytes | None]
 def use_isa(name: str | None) -> None: ...
 
 class Finder:
-    guard: SpecialMatcher | None
+    guard: AddedMatcher | None
     splittable: bool
     def __init__(
-        self, given: Pass | None = None, normalized: Pass | None = None, guard: SpecialMatcher | None = None
+        self, given: Pass | None = None, normalized: Pass | None = None, guard: AddedMatcher | None = None
     ) -> None: ...
 
 class Encoder:

@@ -19,6 +19,7 @@ cdef extern from "split/added.h" nogil:
     ctypedef struct tk_added:
         size_t n_tokens, longest
     ctypedef struct tk_added_cursor:
+        size_t from_ "from"
         size_t taken
     ctypedef struct tk_added_match:
         size_t start, end
@@ -32,6 +33,9 @@ cdef extern from "split/added.h" nogil:
         const tk_added *tokens, const uint8_t *text, size_t n, const uint8_t *allowed, tk_added_cursor *cursor,
         tk_added_match *match
     )
+    int tk_added_find(
+        const tk_added *tokens, const uint8_t *text, size_t n, size_t start_at, tk_added_match *match
+    )
     int tk_added_cut(const tk_added *tokens, const int64_t *ids, const uint8_t *allowed, tk_aligned *a)
 
 
@@ -39,21 +43,3 @@ cdef class AddedMatcher:
     cdef tk_added tokens
     cdef int64_t[::1] ids
     cdef const uint8_t *which(self, bytes allowed) except? NULL
-
-
-# ---- special
-
-cdef extern from "split/special.h" nogil:
-    ctypedef struct tk_special:
-        size_t longest
-    int tk_special_init(tk_special *special)
-    void tk_special_free(tk_special *special)
-    int tk_special_add(tk_special *special, const uint8_t *bytes, size_t n, uint32_t id)
-    int tk_special_find(
-        const tk_special *special, const uint8_t *text, size_t n, size_t start_at, size_t *start, size_t *end,
-        uint32_t *id
-    )
-
-
-cdef class SpecialMatcher:
-    cdef tk_special special

@@ -2,5 +2,4 @@
 
 include "split/pattern.pxi"
 include "split/added.pxi"
-include "split/special.pxi"
 include "split/pretokenize.pxi"

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.align import AlignedText
-from tokkit._core.split import SpecialMatcher, SplitPattern
+from tokkit._core.split import AddedMatcher, SplitPattern
 from tokkit._core.text import Normalizer
 
 Buffer = bytes | bytearray | memoryview
@@ -75,7 +75,7 @@ class BPETrainer(Training):
         max_length: int,
         spelling: Spelling | None = None,
         folder: bytes | None = None,
-        forbidden: SpecialMatcher | None = None,
+        forbidden: AddedMatcher | None = None,
     ) -> None: ...
     def merges(self) -> bytes: ...
     def merge_counts(self) -> bytes: ...
@@ -179,7 +179,7 @@ class WordPieceTrainer(Training):
         spelling: Spelling,
         by_gain: bool,
         folder: bytes | None = None,
-        forbidden: SpecialMatcher | None = None,
+        forbidden: AddedMatcher | None = None,
     ) -> None: ...
     def merges(self) -> bytes: ...
     def save(self, file: Sink) -> None: ...

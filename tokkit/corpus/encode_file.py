@@ -15,8 +15,8 @@ from tokkit.corpus.stream_blocks import BLOCK_BYTES, CleanedStream, SeenStream, 
 from tokkit.corpus.turns import Turns
 from tokkit.corpus.utf8 import not_utf8
 from tokkit.engine.engine import Engine, WholeEncoder
-from tokkit.engine.special_tokens import Special
-from tokkit.errors import CorpusError, OptionError, SpecialTokenError, VocabError
+from tokkit.engine.special_tokens import Special, refusal
+from tokkit.errors import CorpusError, OptionError, VocabError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 
 AHEAD = 4
@@ -121,8 +121,5 @@ class FileEncoder:
             case "not UTF-8", int(at):
                 return not_utf8(name, offset + at, buffer[at])
             case "special token", int(at), int(id_):
-                return SpecialTokenError(
-                    f"{name} holds the special token {self.engine.special_name(id_)!r} at byte {offset + at}; "
-                    'pass special="text" to read it as text, or "all" or a set to let it be a token'
-                )
+                return refusal(f"{name} holds", self.engine.special_name(id_) or "", offset + at)
         return self.engine.unusable(error) if isinstance(error, OverflowError) else error

@@ -19,7 +19,7 @@ from tokkit._core.split import SplitPattern
 from tokkit._core.text import scan, to_utf8
 from tokkit.byte_symbols import NEVER_IN_UTF8
 from tokkit.definition import Definition
-from tokkit.engine.engine import Aligned, Engine, InterpreterMaker
+from tokkit.engine.engine import Aligned, Engine
 from tokkit.engine.plan import component_of
 from tokkit.engine.special_tokens import Special
 from tokkit.errors import OptionError
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit._core.text import Text
+    from tokkit.engine.interpreter import Interpreter
 
 logger = logging.getLogger("tokkit")
 
@@ -49,7 +50,7 @@ class ByteLevelEngine(Engine):
     uncut_reason = "its pattern and normalizer have no known places to cut; streams cut only after a complete pretoken"
 
     def __init__(
-        self, definition: Definition, *, added_ids: Collection[int] = (), interpreter: InterpreterMaker | None = None
+        self, definition: Definition, *, added_ids: Collection[int] = (), interpreter: Interpreter | None = None
     ) -> None:
         """Build the tables; `added_ids` are ids that do not belong to the model, as those of added tokens."""
         if definition.over_bytes is None:
@@ -100,7 +101,7 @@ class ByteLevelEngine(Engine):
         """Return the end of a pretoken that cannot change, or a position inside one between tokens that never merge."""
         if self._automaton is None:
             return 0
-        return self._core.open_cut(utf8, n, self._automaton, self._way("all" if special == "raise" else special)[1])
+        return self._core.open_cut(utf8, n, self._automaton, self._way_to_cut(special)[1])
 
     def pretoken_cut(self, utf8: bytes | bytearray, n: int, searched: int) -> int:
         """Return the last known end of a pretoken in utf8[:n] that more text cannot change; 0 for none."""
@@ -141,11 +142,9 @@ class ByteLevelEngine(Engine):
 
     def _slices(self, utf8: bytes, special: Special, text: Text | None = None) -> Iterable[tuple[bytes, int | None]]:
         """Yield (text, None) and (added token, id) in order."""
-        if special == "raise" and text is not None:
-            self._refuse(text)
-        finder = self._tokens.finder(self._tokens.allowed(special))
+        finder = self._way(special, text)[1]
         matcher, at = None if finder is None else finder.guard, 0
-        while matcher is not None and (found := matcher.find(utf8, at)) is not None:
+        while matcher is not None and (found := matcher.first(utf8, at)) is not None:
             start, end, id_ = found
             if start > at:
                 yield utf8[at:start], None
@@ -222,7 +221,7 @@ class ByteLevelEngine(Engine):
         """Return the number of the pretoken of each token with `spans` in a text, and the number of pretokens."""
         ends, at = [np.empty(0, dtype=np.int64)], 0
         with PatternTime(len(utf8)):
-            for part, id_ in self._slices(utf8, "text" if special == "raise" else special):
+            for part, id_ in self._slices(utf8, special):
                 ends.append(at + (np.array([len(part)]) if id_ is not None else self._pieces(part)[1]))
                 at += len(part)
         all_ends = np.concatenate(ends)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tokkit.definition import Definition
 from tokkit.engine.engine import Engine
-
-if TYPE_CHECKING:
-    from tokkit.engine.interpreter import Interpreter
+from tokkit.engine.interpreter import Interpreter
 
 
 def engine_of(definition: Definition) -> Engine:
@@ -17,7 +13,7 @@ def engine_of(definition: Definition) -> Engine:
     if definition.over_bytes is not None:
         from tokkit.engine.byte_level import ByteLevelEngine
 
-        return ByteLevelEngine(definition, interpreter=_interpreter)
+        return ByteLevelEngine(definition, interpreter=Interpreter(definition))
     from tokkit.models.sentencepiece import SentencePieceModel
 
     if isinstance(definition.model, SentencePieceModel):
@@ -26,10 +22,4 @@ def engine_of(definition: Definition) -> Engine:
         return SentencePieceEngine(definition)
     from tokkit.engine.staged import StagedEngine
 
-    return StagedEngine(definition)
-
-
-def _interpreter(definition: Definition, grown_bytes: int) -> Interpreter:
-    from tokkit.engine.interpreter import Interpreter
-
-    return Interpreter(definition, grown_bytes=grown_bytes)
+    return StagedEngine(definition, Interpreter(definition))

@@ -109,7 +109,7 @@ class Decoding:
         import numpy as np
 
         from tokkit.decoders.byte_level import bytes_of
-        from tokkit.engine.added_tokens import content
+        from tokkit.engine.special_tokens import content
 
         to_bytes = bytes_of if self._by_bytes and self._definition.decoder is not None else str.encode
         found = {token.id: to_bytes(content(token, normalizer)) for token in added if normalizes or symbols}
@@ -179,7 +179,7 @@ class Decoding:
     @functools.cached_property
     def special_ids(self) -> frozenset[int]:
         """The ids that skip_special leaves out: as in tokenizers, all that decode to a special token's text."""
-        from tokkit.engine.added_tokens import content
+        from tokkit.engine.special_tokens import content
 
         special, normalizer = self._definition.special_tokens, self._definition.normalizer
         return frozenset(t.id for t in self._definition.added_tokens if content(t, normalizer) in special)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,8 @@ from tokkit import limits
 from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end, count_part
 from tokkit._core.text import Grown, documents, to_utf8
 from tokkit.definition import Definition
-from tokkit.engine.special_tokens import MAX_POLICIES, Special, SpecialTokens
-from tokkit.errors import CorpusError, SpecialTokenError, VocabError
+from tokkit.engine.special_tokens import AddedTokens, Special, cached
+from tokkit.errors import CorpusError, VocabError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 from tokkit.unicode_regex.cost_limits import PatternTime
 
@@ -33,14 +32,12 @@ _LASTING = (str, bytes)  # immutable types, which threads can read
 Way = tuple[Encoder | None, Finder | None]
 """How texts are encoded under one policy: an encoder of the core, if there is one, and a finder of added tokens."""
 
-InterpreterMaker = Callable[[Definition, int], "Interpreter"]
-"""(definition, grown_bytes) → the interpreter, made when it is first needed."""
-
 
 class Engine:
     """Runs one definition. Safe to share between threads.
 
-    `encoder_for` of each engine returns the core's encoder; if that is None, the interpreter runs the definition.
+    `encoder_for` of each engine returns the core's encoder. What the core cannot encode, the interpreter encodes, or it
+    says why nothing can.
     """
 
     split_engine = "components"
@@ -52,10 +49,11 @@ class Engine:
     encoder: Encoder | None = None
     """The encoder of the core if no special token is allowed, for benchmarks."""
 
-    def __init__(self, definition: Definition, interpreter: InterpreterMaker | None = None) -> None:
+    def __init__(self, definition: Definition, interpreter: Interpreter | None = None) -> None:
         self._definition = definition
-        self._make_interpreter = interpreter
-        self._tokens = SpecialTokens(definition)
+        self._made_with = interpreter
+        added = None if interpreter is None else interpreter.added
+        self._tokens = added or AddedTokens(definition.added_tokens, definition.normalizer)
         self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
         self._grown_bytes = limits.current().grown_bytes
         self._text = self._way("text")
@@ -73,38 +71,37 @@ class Engine:
     def _way(self, special: Special, text: Text | None = None) -> Way:
         """Return the coder of a policy; SpecialTokenError for "raise" if the text has a special token."""
         if special == "raise" and text is not None:
-            self._refuse(text)
+            self._tokens.refuse(self.added_in(text))
         allowed = self._tokens.allowed(special)
         key = special == "all", allowed
-        if (way := self._ways.get(key)) is None:
-            if len(self._ways) >= MAX_POLICIES:
-                self._ways.clear()
-            encoder = self.encoder_for(as_stated=special == "all", normalized_first=self._tokens.in_normalized(allowed))
-            way = self._ways[key] = encoder, self._tokens.finder(allowed)
-        return way
+        return self._ways.get(key) or cached(self._ways, key, lambda: self._new_way(*key))
+
+    def _way_to_cut(self, special: Special) -> Way:
+        """Return the coder of a policy for a text that comes in parts; with "raise" it looks for all special tokens."""
+        return self._way("all" if special == "raise" else special)
+
+    def _new_way(self, verbatim: bool, allowed: frozenset[str]) -> Way:
+        encoder = self.encoder_for(as_stated=verbatim, normalized_first=self._tokens.in_normalized(allowed))
+        return encoder, self._tokens.finder(allowed)
+
+    def _falls_back(self, error: LookupError | OverflowError) -> None:
+        """Let the interpreter go on if the core cannot encode a text; raise the error if the text is too large."""
+        if isinstance(error, OverflowError):
+            raise self.unusable(error) from None
 
     def unusable(self, error: OverflowError) -> CorpusError:
         """Return the error for a text that is too large, or that a stage makes too large."""
         return limits.grown(error, self._grown_bytes) if isinstance(error, Grown) else CorpusError(str(error))
 
-    def _refuse(self, text: Text) -> None:
-        """Raise SpecialTokenError if a text contains a special token."""
-        for start, id_ in self.added_in(text):
-            if (name := self._tokens.name(id_)) is not None:
-                raise SpecialTokenError(
-                    f"the text contains the special token {name!r} at byte {start}; "
-                    'pass special="text" to read it as text, or "all" or a set to allow it as a token'
-                )
-
     def added_in(self, text: Text) -> list[tuple[int, int]]:
         """Return (byte, id) of each added token in a text if all are allowed."""
         return self._interpreter.added_in(text) if self._tokens.ids else []
 
-    @functools.cached_property
+    @property
     def _interpreter(self) -> Interpreter:
-        if self._make_interpreter is None:
+        if self._made_with is None:
             raise TypeError(f"this {type(self).__name__} was made without an interpreter; make it with engine_of")
-        return self._make_interpreter(self._definition, self._grown_bytes)
+        return self._made_with
 
     def special_name(self, id_: int) -> str | None:
         """Return the text of a special token, None for another id."""
@@ -124,10 +121,8 @@ class Engine:
         if encoder is not None:
             try:
                 return encoder.encode(text, finder)
-            except LookupError:  # the interpreter does it, or says which character has no token
-                pass
-            except OverflowError as error:
-                raise self.unusable(error) from None
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
         ids: list[int] = self.encode_by_parts(text, special).tolist()
         return ids
 
@@ -142,10 +137,8 @@ class Engine:
                 if long and (threads > 1 or len(text) >= 4 * CHARACTERS_A_THREAD):
                     return self._run(Batch(encoder, [text], finder), threads)[0]
                 return encoder.encode_array(text, finder)
-            except LookupError:
-                pass
-            except OverflowError as error:
-                raise self.unusable(error) from None
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
         return self.encode_by_parts(text, special, threads)
 
     def count(self, text: Text, special: Special = "text") -> int:
@@ -154,10 +147,8 @@ class Engine:
         if encoder is not None:
             try:
                 return encoder.count(text, finder)
-            except LookupError:
-                pass
-            except OverflowError as error:
-                raise self.unusable(error) from None
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
         return len(self.encode_by_parts(text, special))
 
     def encode_batch(
@@ -167,7 +158,7 @@ class Engine:
         special = special if isinstance(special, str) else frozenset(special)
         if special == "raise":
             for text in texts:
-                self._refuse(text)
+                self._tokens.refuse(self.added_in(text))
             special = "text"
         return self._encode_several(texts, special, threads)
 
@@ -179,10 +170,8 @@ class Engine:
         if encoder is not None:
             try:
                 return self._run(Batch(encoder, list(texts), finder), threads)
-            except LookupError:
-                pass
-            except OverflowError as error:
-                raise self.unusable(error) from None
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
         arrays = [self.encode_array(text, special) for text in texts]
         offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
@@ -210,10 +199,8 @@ class Engine:
         if encoder is not None:
             try:
                 return self._run(Batch(encoder, [data], finder, [ends], narrow=narrow, valid=valid, **marks), threads)
-            except LookupError:
-                pass
-            except OverflowError as error:
-                raise self.unusable(error) from None
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
         ids, offsets = self.encode_batch(documents(data, ends), special, threads)
         ids = ids.astype(np.uint16 if narrow else np.uint32, copy=False)
         return framed(ids, offsets, before, after) if before is not None or after is not None else (ids, offsets)
@@ -229,7 +216,7 @@ class Engine:
 
     def runs_in_core(self, special: Special) -> bool:
         """Whether no component in Python is asked by this policy."""
-        return self._way("text" if special == "raise" else special)[0] is not None
+        return self._way(special)[0] is not None
 
     # ---- texts that come in parts
 
@@ -249,7 +236,7 @@ class Engine:
 
         utf8[:searched] is known to have none, from an earlier call.
         """
-        encoder, finder = self._way("all" if special == "raise" else special)
+        encoder, finder = self._way_to_cut(special)
         return 0 if encoder is None else block_end(utf8, n, encoder, finder, searched)
 
     def open_cut(self, utf8: bytes | bytearray, n: int, special: Special) -> int:
@@ -276,10 +263,8 @@ class Engine:
         if encoder is not None:
             try:
                 return count_part(utf8, start, end, encoder, finder)
-            except LookupError:
-                pass
-            except OverflowError as error:
-                raise self.unusable(error) from None
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
         return end, end, self.count(utf8[start:end])
 
     def encode_part(self, utf8: bytes, special: Special, *, continues: bool, goes_on: bool) -> list[int]:
@@ -289,17 +274,16 @@ class Engine:
             return self.encode(utf8, special)
         try:
             return encoder.encode_part(utf8, finder, continues, goes_on)
-        except LookupError as error:
+        except (LookupError, OverflowError) as error:
+            self._falls_back(error)
             reason = str(error)
-        except OverflowError as error:
-            raise self.unusable(error) from None
         self.encode_by_parts(utf8, special)  # says which character has no token
         raise VocabError(reason)
 
     def block_encoder(self, special: Special, *, narrow: bool) -> BlockEncoder | WholeEncoder:
         """Return an encoder for the blocks of a file, for one thread: `encode(buffer, n, …)` and `close()`."""
         refuses = special == "raise"
-        encoder, finder = self._way("all" if refuses else special)
+        encoder, finder = self._way_to_cut(special)
         if encoder is None or (refuses and not self._plainly_special):
             return WholeEncoder(self, special, narrow)
         return BlockEncoder(encoder, finder, refuses, narrow)
@@ -328,10 +312,9 @@ class Engine:
             utf8 = to_utf8(text)
             try:
                 found = encoder.aligned(utf8, finder, before, after)
-            except LookupError:  # the interpreter does it, or says which character has no token
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
                 return None
-            except OverflowError as error:
-                raise self.unusable(error) from None
             if found is not None:
                 return utf8, *found
         return None

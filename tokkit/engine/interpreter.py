@@ -8,6 +8,7 @@ runs, stages that need the whole text. If both can run a tokenizer, their result
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,8 +23,7 @@ from tokkit._core.align import AlignedText
 from tokkit._core.text import Grown
 from tokkit.definition import Definition, Split
 from tokkit.encoding.columns import tokens_of
-from tokkit.engine.added_tokens import AddedTokens
-from tokkit.engine.special_tokens import Special
+from tokkit.engine.special_tokens import AddedTokens, Special
 from tokkit.errors import CorpusError, TokkitError
 from tokkit.models.bpe import BPE
 from tokkit.unicode_regex.cost_limits import PatternTime
@@ -39,38 +39,41 @@ Found = tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]]
 class Interpreter:
     """Runs the stages of one definition. Safe to share between threads."""
 
-    def __init__(
-        self, definition: Definition, models: Callable[..., Any] | None = None, grown_bytes: int | None = None
-    ) -> None:
-        """Build the models, or use those of `models(as_stated=…)`; the default limit is the one that applies now."""
-        self._grown_bytes = limits.current().grown_bytes if grown_bytes is None else grown_bytes
+    def __init__(self, definition: Definition) -> None:
+        """Models are built when they are first needed; the limit on the size of texts is the one that applies now."""
+        self._grown_bytes = limits.current().grown_bytes
         self._definition = definition
-        self._added = AddedTokens(definition.added_tokens, definition.normalizer)
-        if isinstance(definition.model, BPE):
-            bare = replace(definition, special_tokens={}, added_tokens=(), normalizer=None)
-            self._bytes: _Bytes | None = _Bytes(bare, [token.id for token in definition.added_tokens])
-            self._model: Any = self._bytes
-        else:
-            self._bytes = None
-            self._models = Models(definition) if models is None else models
-            self._model = self._models(as_stated=False)
+        self.added = AddedTokens(definition.added_tokens, definition.normalizer)
+
+    @functools.cached_property
+    def models(self) -> Models:
+        """The two models of tokenizer.json; BPE over bytes is another."""
+        return Models(self._definition)
+
+    @functools.cached_property
+    def _bytes(self) -> _Bytes | None:
+        """The model of BPE over bytes."""
+        definition = self._definition
+        if not isinstance(definition.model, BPE):
+            return None
+        bare = replace(definition, special_tokens={}, added_tokens=(), normalizer=None)
+        return _Bytes(bare, [token.id for token in definition.added_tokens])
 
     def _model_for(self, special: Special) -> Any:
         """Return the model; with "all", the one that may return special tokens for plain text, as in tokenizers."""
-        return self._model if self._bytes is not None else self._models(as_stated=special == "all")
+        return self._bytes or self.models(as_stated=special == "all")
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:
         """Yield (name, text) after each stage; the text is one object that the next stage changes."""
         aligned = self._aligned(text)
         time = PatternTime(len(text))
-        special = "text" if special == "raise" else special  # the engine has checked the text
-        self._added.cut(aligned, special)
+        self.added.cut(aligned, special)
         yield "added tokens", aligned
         if self._definition.normalizer is not None:
             with time, self._named("normalizer", self._definition.normalizer):
                 self._definition.normalizer.normalize(aligned)
             yield "normalizer", aligned
-        self._added.cut_normalized(aligned, special)
+        self.added.cut_normalized(aligned, special)
         yield "added tokens, normalized", aligned
         pretokenizer = self._definition.pretokenizer
         if pretokenizer is not None and not isinstance(pretokenizer, Split):
@@ -104,11 +107,11 @@ class Interpreter:
     def added_in(self, text: Text) -> list[tuple[int, int]]:
         """Return (byte, id) of each added token in a text if all are allowed."""
         aligned = self._aligned(text)
-        self._added.cut(aligned, "all")
+        self.added.cut(aligned, "all")
         if self._definition.normalizer is not None:
             with PatternTime(len(text)), self._named("normalizer", self._definition.normalizer):
                 self._definition.normalizer.normalize(aligned)
-        self._added.cut_normalized(aligned, "all")
+        self.added.cut_normalized(aligned, "all")
         starts = aligned.piece_spans()[:, 0].tolist()
         return [(start, id_) for start, id_ in zip(starts, aligned.ids, strict=True) if id_ is not None]
 

@@ -155,7 +155,7 @@ class SentencePieceEngine(Engine):
     def added_in(self, text: Text) -> list[tuple[int, int]]:
         """Return (byte, id) of each added token in a text if all are allowed."""
         utf8, finder, found, at = to_utf8(text), self._way("all")[1], [], 0
-        while finder is not None and finder.guard is not None and (one := finder.guard.find(utf8, at)):
+        while finder is not None and finder.guard is not None and (one := finder.guard.first(utf8, at)):
             found.append((one[0], one[2]))
             at = one[1]
         return found
@@ -171,7 +171,7 @@ class SentencePieceEngine(Engine):
         finder = self._way(special)[1]
         guard = None if finder is None else finder.guard
         while at < len(utf8):
-            start, end, id_ = (guard and guard.find(utf8, at)) or (len(utf8), len(utf8), None)
+            start, end, id_ = (guard and guard.first(utf8, at)) or (len(utf8), len(utf8), None)
             normalized, part, spans, _ = self.segments(utf8[at:start])
             found += part.tolist()
             made += [normalized[a:b] for a, b in spans.tolist()]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-
 from tokkit._core.encode import Encoder
 from tokkit.definition import Definition
 from tokkit.engine.engine import Engine
-from tokkit.engine.interpreter import Interpreter, Models
+from tokkit.engine.interpreter import Interpreter
 from tokkit.engine.plan import staged_encoder
 from tokkit.models.base import CompiledModel
 
@@ -15,15 +13,11 @@ from tokkit.models.base import CompiledModel
 class StagedEngine(Engine):
     """Runs the components of one definition, and any model of tokenizer.json after them."""
 
-    def __init__(self, definition: Definition) -> None:
-        self._models = Models(definition)
+    def __init__(self, definition: Definition, interpreter: Interpreter) -> None:
+        self._models = interpreter.models
         self._encoders: dict[tuple[int, bool], Encoder | None] = {}
-        super().__init__(definition)
+        super().__init__(definition, interpreter)
         self.encoder = self._text[0]
-
-    @functools.cached_property
-    def _interpreter(self) -> Interpreter:
-        return Interpreter(self._definition, self._models, self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the core's encoder, None if a component is in Python."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.encoding.length_rules import Padding, Truncation
-from tokkit.engine.added_tokens import vanished
+from tokkit.engine.special_tokens import vanished
 from tokkit.errors import FormatError, TokkitError
 from tokkit.files import decimals, strict_json
 from tokkit.files.strict_json import Section

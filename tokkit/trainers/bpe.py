@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.split import SpecialMatcher
+from tokkit._core.split import AddedMatcher
 from tokkit._core.train import BPETrainer, WordCounts
 from tokkit.byte_symbols import SYMBOLS, is_symbols, to_bytes
 from tokkit.definition import Definition, Split
@@ -113,7 +113,7 @@ def train_bpe(
     special_tokens: Sequence[str] = (),
     min_frequency: int = 0,
     max_token_length: int | None = None,
-    forbidden: SpecialMatcher | None = None,
+    forbidden: AddedMatcher | None = None,
     explain: Callable[[Step], object] | None = None,
     report: Reporter | None = None,
     state: StateFile | None = None,

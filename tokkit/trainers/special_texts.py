@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from tokkit._core.split import SpecialMatcher
+from tokkit._core.split import AddedMatcher
 from tokkit._core.train import WordCounts
 from tokkit.byte_symbols import is_utf_8
 from tokkit.corpus.readers import Block
@@ -19,9 +19,9 @@ from tokkit.trainers.options import checked_list, choice
 IN_TEXT = ("boundary", "text")
 
 
-def matcher_of(texts: Sequence[str]) -> SpecialMatcher | None:
+def matcher_of(texts: Sequence[str]) -> AddedMatcher | None:
     """Return what finds these texts, the leftmost and then the longest; None for no texts."""
-    return SpecialMatcher({text.encode(): id_ for id_, text in enumerate(texts)}) if texts else None
+    return AddedMatcher.plain({text.encode(): id_ for id_, text in enumerate(texts)}) if texts else None
 
 
 def cut_at(counter: Counter, texts: Sequence[str]) -> Counter:
@@ -33,7 +33,7 @@ def cut_at(counter: Counter, texts: Sequence[str]) -> Counter:
     def add(table: WordCounts, block: Block, errors: str) -> None:
         if errors != "strict" and not is_utf_8(block.data):
             block = block.validated(errors)
-        if (cut := matcher.cut(block.data, block.packed_ends())) is not None:
+        if (cut := matcher.cut_out(block.data, block.packed_ends())) is not None:
             if not is_utf_8(block.data):
                 block.validated(errors)  # before the cuts, so that the error names the offset in the file
             block = replace(block, data=cut[0], ends=cut[1], unit="item")
@@ -45,14 +45,14 @@ def cut_at(counter: Counter, texts: Sequence[str]) -> Counter:
     return replace(counter, add=add, cut=partial(_cut_between, matcher, longest, counter.cut))
 
 
-def _cut_between(matcher: SpecialMatcher, longest: int, cut: Cut, text: bytearray, n: int, searched: int) -> int:
+def _cut_between(matcher: AddedMatcher, longest: int, cut: Cut, text: bytearray, n: int, searched: int) -> int:
     """Return where a text that holds special tokens may be cut: in what follows the last one, or right after it.
 
     A special token may begin at the end of text[:n] and go on after it; nothing before `known` is part of such a one.
     """
     known = n - longest + 1
     data, begin = bytes(memoryview(text)[:n]), 0
-    while known > 0 and (found := matcher.find(data, begin)) is not None:
+    while known > 0 and (found := matcher.first(data, begin)) is not None:
         if found[1] > known:
             known = min(known, found[0])
             break
@@ -70,7 +70,7 @@ def parts_of(texts: Sequence[str]) -> Callable[[bytes], Iterable[bytes]] | None:
         return None
 
     def parts(word: bytes) -> Iterable[bytes]:
-        if (cut := matcher.cut(word, np.int64(len(word)).tobytes())) is None:
+        if (cut := matcher.cut_out(word, np.int64(len(word)).tobytes())) is None:
             return [word]
         ends = np.frombuffer(cut[1], dtype=np.int64).tolist()
         return [cut[0][start:end] for start, end in zip([0, *ends], ends, strict=False)]
@@ -121,11 +121,11 @@ class WithForbidden:
         object.__setattr__(self, "forbidden_tokens", tuple(found))
 
     @property
-    def forbidden(self) -> SpecialMatcher | None:
+    def forbidden(self) -> AddedMatcher | None:
         """What finds the forbidden texts in the text of a token; None if there are none."""
         return matcher_of(self.forbidden_tokens)
 
     def allows(self) -> Callable[[bytes], bool]:
         """Return whether a token may have a text, as a function."""
         forbidden = self.forbidden
-        return lambda text: forbidden is None or forbidden.find(text) is None
+        return lambda text: forbidden is None or forbidden.first(text) is None

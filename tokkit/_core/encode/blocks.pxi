@@ -3,7 +3,7 @@ from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from tokkit._core.split cimport tk_special_find
+from tokkit._core.split cimport tk_added_find, tk_added_match
 from tokkit._core.text cimport tk_utf8_invalid
 
 cdef enum:
@@ -92,7 +92,7 @@ def split_points(text, Encoder encoder=None, Finder finder=None):
     if encoder is not None:
         encoder.describe(&document, finder)
     elif finder is not None and finder.guard is not None:
-        document.special = &finder.guard.special
+        document.special = &finder.guard.tokens
     document.units, document.n, document.width = view.data, view.length, view.width
     found = []
     while True:
@@ -164,8 +164,8 @@ cdef class BlockEncoder:
         cdef tk_worker *w
         cdef const tk_finder *added = finder_of(self.finder)
         cdef const uint8_t *p = &text[0] if n else NULL
-        cdef size_t at = 0, bad, start = 0, end = 0
-        cdef uint32_t id_ = 0
+        cdef tk_added_match match
+        cdef size_t at = 0, bad
         cdef int status = TK_OK
         check_block(text, n)
         if self.worker is None:
@@ -179,8 +179,8 @@ cdef class BlockEncoder:
         if bad != n:
             raise ValueError("not UTF-8", bad)
         if self.refuses:
-            if added != NULL and tk_special_find(&self.finder.guard.special, p, n, 0, &start, &end, &id_):
-                raise ValueError("special token", start, id_)
+            if added != NULL and tk_added_find(&self.finder.guard.tokens, p, n, 0, &match):
+                raise ValueError("special token", match.start, self.finder.guard.ids[match.number])
             added = NULL
         w.is_continuation, w.has_next = continues, goes_on
         while at < n and status == TK_OK:

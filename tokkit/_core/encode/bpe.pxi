@@ -4,7 +4,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tokkit._core.split cimport SplitPattern, split_of
-from tokkit._core.split cimport tk_special, tk_special_find
+from tokkit._core.split cimport tk_added, tk_added_find, tk_added_match
 from tokkit._core.text cimport (
     TK_DROPPED, chosen_isa, isa_number, tk_dfa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_scan_by, tk_split,
     tk_utf8_invalid,
@@ -155,18 +155,18 @@ cdef class BPEEncoder(Encoder):
         Unless `inside`, it is the end of a pretoken.
         """
         cdef Worker worker
-        cdef const tk_special *special = NULL
-        cdef size_t start = 0, end = 0, at
-        cdef uint32_t id_ = 0
+        cdef const tk_added *special = NULL
+        cdef tk_added_match match
+        cdef size_t at
         cdef int status = TK_OK
         check_block(text, n)
         if finder is not None and not finder.splittable:
             return 0
         if finder is not None and finder.guard is not None:
-            special = &finder.guard.special
+            special = &finder.guard.tokens
         n = tk_utf8_invalid(&text[0], n) if n else 0
         if not n or self.before is not None or (
-            special is not NULL and tk_special_find(special, &text[0], n, 0, &start, &end, &id_)
+            special is not NULL and tk_added_find(special, &text[0], n, 0, &match)
         ):
             return 0
         worker = self.take_worker()

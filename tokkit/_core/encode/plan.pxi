@@ -9,7 +9,6 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 from tokkit._core.split cimport AddedMatcher
-from tokkit._core.split cimport SpecialMatcher
 from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
 
 import numpy as np
@@ -72,7 +71,7 @@ cdef class Finder:
     text is cut. Without a guard, texts in which tokens are searched are not cut.
     """
 
-    def __cinit__(self, given=None, normalized=None, SpecialMatcher guard=None):
+    def __cinit__(self, given=None, normalized=None, AddedMatcher guard=None):
         cdef AddedMatcher matcher
         self.owners = given, normalized
         self.guard = guard
@@ -166,7 +165,7 @@ cdef class Encoder:
         document.special = NULL
         document.beside = self.plan.front.edges != 0 or self.plan.model.sp != NULL
         if finder is not None and finder.guard is not None:
-            document.special = &finder.guard.special
+            document.special = &finder.guard.tokens
         return self.splittable and (finder is None or finder.splittable)
 
     # The ids of a text stay in the worker until they are copied to a list or an array, or counted.

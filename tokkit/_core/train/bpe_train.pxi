@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from tokkit._core.split cimport SpecialMatcher, tk_special
+from tokkit._core.split cimport AddedMatcher, tk_added
 
 cdef extern from "train/bpe_train.h" nogil:
     ctypedef struct tk_trained_merge:
@@ -16,7 +16,7 @@ cdef extern from "train/bpe_train.h" nogil:
         size_t max_length
         size_t n_prefix
         const char *folder
-        const tk_special *forbidden
+        const tk_added *forbidden
     tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits)
     void tk_bpe_trainer_free(tk_bpe_trainer *)
     int tk_bpe_trainer_token(tk_bpe_trainer *, const uint8_t *, size_t, uint32_t width, int mergeable)
@@ -53,10 +53,10 @@ cdef class BPETrainer(Training):
 
     cdef tk_bpe_trainer *trainer
     cdef bytes folder
-    cdef SpecialMatcher forbidden
+    cdef AddedMatcher forbidden
 
     def __cinit__(self, WordCounts counts, list tokens not None, size_t vocab_size, int64_t min_frequency,
-                  size_t max_length, Spelling spelling=None, bytes folder=None, SpecialMatcher forbidden=None):
+                  size_t max_length, Spelling spelling=None, bytes folder=None, AddedMatcher forbidden=None):
         cdef tk_bpe_limits limits
         cdef const tk_spelling *spelt = NULL
         cdef const char *p
@@ -71,7 +71,7 @@ cdef class BPETrainer(Training):
         if folder is not None:
             limits.folder = folder
         if forbidden is not None:
-            limits.forbidden = &forbidden.special
+            limits.forbidden = &forbidden.tokens
         if spelling is not None:
             limits.n_prefix, spelt = len(spelling.prefix), &spelling.table
         self.trainer = tk_bpe_trainer_new(limits)

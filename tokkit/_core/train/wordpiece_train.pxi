@@ -19,7 +19,7 @@ cdef extern from "train/wordpiece_train.h" nogil:
         size_t n_prefix
         tk_pair_score score
         const char *folder
-        const tk_special *forbidden
+        const tk_added *forbidden
     tk_wordpiece_trainer *tk_wordpiece_trainer_new(tk_wordpiece_limits)
     void tk_wordpiece_trainer_free(tk_wordpiece_trainer *)
     int tk_wordpiece_trainer_token(tk_wordpiece_trainer *, const uint8_t *, size_t, uint32_t width)
@@ -44,11 +44,11 @@ cdef class WordPieceTrainer(Training):
 
     cdef tk_wordpiece_trainer *trainer
     cdef bytes folder
-    cdef SpecialMatcher forbidden
+    cdef AddedMatcher forbidden
 
     def __cinit__(self, WordCounts counts, list tokens not None, size_t vocab_size, int64_t min_frequency,
                   Spelling spelling not None, bint by_gain, bytes folder=None,
-                  SpecialMatcher forbidden=None):
+                  AddedMatcher forbidden=None):
         cdef tk_wordpiece_limits limits
         cdef const char *p
         cdef int status
@@ -62,7 +62,7 @@ cdef class WordPieceTrainer(Training):
         if folder is not None:
             limits.folder = folder
         if forbidden is not None:
-            limits.forbidden = &forbidden.special
+            limits.forbidden = &forbidden.tokens
         self.trainer = tk_wordpiece_trainer_new(limits)
         if self.trainer is NULL:
             raise MemoryError()

@@ -8,10 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
-from tokkit._core.split import SpecialMatcher
-from tokkit.definition import Definition, Split
+from tokkit.definition import AddedToken, Definition, Split
 from tokkit.engine.encode_stream import stable_part
-from tokkit.engine.special_tokens import finder_of
+from tokkit.engine.special_tokens import AddedTokens
 from tokkit.errors import TokkitError
 from tokkit.formats import split_patterns
 from tokkit.formats.split_patterns import FANCY_REGEX
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tokkit._core.encode import Finder
     from tokkit.engine.byte_level import ByteLevelEngine
 
 
@@ -78,8 +76,6 @@ class Encoding:
         self._in_core = self._engine.encoder is not None
         self._special_ids = frozenset(self._special_tokens.values())
         self.max_token_value = tok.n_ids - 1
-        self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
-        self._finders: dict[frozenset[str], Finder] = {}
         self._none: frozenset[str] = frozenset()
         self._all = frozenset(self._special_tokens)
 
@@ -96,33 +92,16 @@ class Encoding:
             raise TypeError(f'allowed_special is {allowed!r:.80}; it must be "all" or a set of special tokens')
         fine = self._all if allowed == "all" else frozenset(allowed) & self._all if allowed else self._none
         wrong = self._all - fine if disallowed == "all" else frozenset(disallowed)
-        if wrong and (matcher := self._matcher(wrong)) is not None:
-            utf8 = text.encode("utf-8", "surrogatepass")
-            if (found := matcher.find(utf8)) is not None:
-                raise_disallowed_special_token(utf8[found[0] : found[1]].decode())
+        if wrong and (found := self._added.first_of(wrong, text.encode("utf-8", "surrogatepass"))) is not None:
+            raise_disallowed_special_token(found)
         if "" in wrong:
             raise_disallowed_special_token("")
         return fine
 
-    def _matcher(self, tokens: frozenset[str]) -> SpecialMatcher | None:
-        """Return a matcher of these special tokens, text → id; None without texts."""
-        try:
-            return self._matchers[tokens]
-        except KeyError:
-            ids = {text.encode(): self._special_tokens.get(text, 0) for text in tokens if text}
-            if len(self._matchers) >= 64:  # there are few policies
-                self._matchers.clear()
-            return self._matchers.setdefault(tokens, SpecialMatcher(ids) if ids else None)
-
-    def _finder(self, tokens: frozenset[str]) -> Finder:
-        """Return a matcher of these special tokens; several may have the same id."""
-        try:
-            return self._finders[tokens]
-        except KeyError:
-            if len(self._finders) >= 64:
-                self._finders.clear()
-            made = finder_of({text: self._special_tokens[text] for text in tokens if text})
-            return self._finders.setdefault(tokens, made)
+    @functools.cached_property
+    def _added(self) -> AddedTokens:
+        """The special tokens, of which several may have the same id."""
+        return AddedTokens(AddedToken(text, id_, special=True) for text, id_ in self._special_tokens.items() if text)
 
     def _named(self, tokens: frozenset[str]) -> frozenset[str]:
         """Return the tokens that the tokenizer has; it has only one text for each id."""
@@ -146,7 +125,7 @@ class Encoding:
         if not allowed:
             return self._engine.encode(text)
         if self._in_core:
-            ids: list[int] = self._engine.encoder.encode(text, self._finder(allowed))  # type: ignore[union-attr]
+            ids: list[int] = self._engine.encoder.encode(text, self._added.finder(allowed))  # type: ignore[union-attr]
             return ids
         return self._engine.encode(text, self._named(allowed))
 
@@ -156,7 +135,7 @@ class Encoding:
         """Return the ids of a text as a uint32 array."""
         allowed = self._allowed(text, allowed_special, disallowed_special)
         if allowed and self._in_core:
-            return self._engine.encoder.encode_array(text, self._finder(allowed))  # type: ignore[union-attr]
+            return self._engine.encoder.encode_array(text, self._added.finder(allowed))  # type: ignore[union-attr]
         return self._engine.encode_array(text, self._named(allowed))
 
     def encode_ordinary_batch(self, text: list[str], *, num_threads: int = 8) -> list[list[int]]:

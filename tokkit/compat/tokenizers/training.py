@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tokkit._core.align import AlignedText
-from tokkit._core.split import SpecialMatcher
+from tokkit._core.split import AddedMatcher
 from tokkit._core.text import to_utf8
 from tokkit._core.train import BPETrainer, Spelling, WordCounts
 from tokkit.compat.tokenizers import unigram_training, values
@@ -97,9 +97,9 @@ def count(tokenizer: Tokenizer, texts: Iterator[str], boundaries: Sequence[str] 
     return table
 
 
-def _count_block(table: WordCounts, block: list[bytes], stages: list[Any], matcher: SpecialMatcher | None) -> None:
+def _count_block(table: WordCounts, block: list[bytes], stages: list[Any], matcher: AddedMatcher | None) -> None:
     data, ends = b"".join(block), np.cumsum([len(text) for text in block if text], dtype=np.int64).tobytes()
-    if matcher is not None and (cut := matcher.cut(data, ends)) is not None:
+    if matcher is not None and (cut := matcher.cut_out(data, ends)) is not None:
         data, ends = cut
     if not data:
         return

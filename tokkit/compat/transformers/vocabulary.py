@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokkit.byte_symbols import to_symbols
 from tokkit.definition import Definition
-from tokkit.engine.added_tokens import content
+from tokkit.engine.special_tokens import content
 from tokkit.errors import TokkitError
 from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokkit.byte_symbols import is_symbols, to_bytes
 from tokkit.definition import Definition
-from tokkit.engine.added_tokens import overlap, vanished
+from tokkit.engine.special_tokens import overlap, vanished
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import components, model_json, tokenizer_json
 from tokkit.formats.tables import Table

@@ -157,6 +157,25 @@ int tk_added_next(const tk_added *s, const uint8_t *text, size_t n, const uint8_
     return 0;
 }
 
+int tk_added_find(const tk_added *s, const uint8_t *text, size_t n, size_t from, tk_added_match *match) {
+    tk_added_cursor c;
+    tk_added_start(&c);
+    c.from = c.taken = from;
+    return tk_added_next(s, text, n, NULL, &c, match);
+}
+
+int tk_added_spans(const tk_added *s, const uint8_t *text, size_t n, size_t at, int beside) {
+    const size_t last = beside && at < n ? at + 1 : at, min_end = beside ? at : at + 1;
+    for (size_t i = at > s->longest ? at - s->longest : 0; i < last; i++) {
+        uint32_t node = s->root[text[i]];
+        for (size_t k = i + 1; node; k++) {
+            if (k >= min_end && s->forward.token[node]) return 1;
+            node = k < n ? trie_child(&s->forward, node, text[k]) : 0;
+        }
+    }
+    return 0;
+}
+
 int tk_added_cut(const tk_added *s, const int64_t *ids, const uint8_t *allowed, tk_aligned *a) {
     tk_cut cut;
     tk_added_cursor c;

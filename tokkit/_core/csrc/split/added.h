@@ -78,6 +78,14 @@ TK_INLINE void tk_added_start(tk_added_cursor *cursor) { memset(cursor, 0, offse
 int tk_added_next(const tk_added *set, const uint8_t *text, size_t n, const uint8_t *allowed, tk_added_cursor *cursor,
                   tk_added_match *match);
 
+/* The first token at or after `from`, without regard to what stands before that: 1 with the match, else 0. A text
+   need not be UTF-8 if no token has flags. */
+int tk_added_find(const tk_added *set, const uint8_t *text, size_t n, size_t from, tk_added_match *match);
+
+/* Does the text of any token stand across `at`, some of it before and some after? With `beside`, a token that ends or
+   begins there does as well. */
+int tk_added_spans(const tk_added *set, const uint8_t *text, size_t n, size_t at, int beside);
+
 /* Make the tokens in the pretokens of a text pretokens of their own, with their ids; 0 or a status. */
 int tk_added_cut(const tk_added *set, const int64_t *ids, const uint8_t *allowed, tk_aligned *a);
 

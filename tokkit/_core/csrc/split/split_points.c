@@ -80,14 +80,14 @@ static int special_spans(const tk_document *d, size_t at) {
     size_t reach = d->special->longest; /* bytes, so characters at most */
     size_t start = at > reach ? at - reach : 0, end = d->n - at > reach ? at + reach : d->n;
     if (!d->width)
-        return tk_special_spans(d->special, (const uint8_t *)d->units + start, end - start, at - start, d->beside);
+        return tk_added_spans(d->special, (const uint8_t *)d->units + start, end - start, at - start, d->beside);
     uint8_t utf8[2 * LONGEST_SPECIAL * 4];
     int surrogates;
     const uint8_t *units = (const uint8_t *)d->units + start * (size_t)d->width;
     size_t before = tk_utf8_from_units(units, at - start, d->width, utf8, &surrogates);
     units += (at - start) * (size_t)d->width;
     size_t n = before + tk_utf8_from_units(units, end - at, d->width, utf8 + before, &surrogates);
-    return tk_special_spans(d->special, utf8, n, before, d->beside);
+    return tk_added_spans(d->special, utf8, n, before, d->beside);
 }
 
 size_t tk_split_point(const tk_document *d, size_t from, size_t limit) {

@@ -9,15 +9,15 @@
 #ifndef TK_SPLIT_POINTS_H
 #define TK_SPLIT_POINTS_H
 #include "base.h"
-#include "split/special.h"
+#include "split/added.h"
 #include "split/cut_rule.h"
 
 typedef struct {
     const void *units; /* UTF-8, valid or not, or code units of a str */
     size_t n;
     int width; /* bytes of a code unit; 0 for UTF-8 */
-    const tk_special *special; /* NULL where special tokens are ordinary text */
-    const tk_cut_rule *rule;   /* of components; NULL for the patterns that need no other */
+    const tk_added *special; /* NULL where special tokens are ordinary text */
+    const tk_cut_rule *rule; /* of components; NULL for the patterns that need no other */
     int beside; /* whether a cut beside a special token is none: what it begins or ends is encoded otherwise */
 } tk_document;
 

@@ -25,7 +25,7 @@ typedef struct {
     size_t max_length;     /* make no longer token, in bytes or characters of text; at least 2 */
     size_t n_prefix;       /* bytes that a symbol which does not begin its word begins with: "##" */
     const char *folder;    /* where words and positions are mapped, NULL for the heap; it outlives the trainer */
-    const tk_special *forbidden; /* texts that no merge makes part of a token, NULL for none; they outlive it too */
+    const tk_added *forbidden; /* texts that no merge makes part of a token, NULL for none; they outlive it too */
 } tk_bpe_limits;
 
 tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits limits);

@@ -25,7 +25,7 @@ typedef struct {
     int64_t min_frequency; /* at least 1: pairs that occur less often do not merge */
     size_t n_prefix;       /* bytes that a token which does not begin its word begins with: "##" */
     tk_pair_score score;
-    const tk_special *forbidden; /* texts that no merge makes part of a token, NULL for none; they outlive it */
+    const tk_added *forbidden; /* texts that no merge makes part of a token, NULL for none; they outlive it */
     const char *folder; /* where words and places are mapped, NULL for the heap; it outlives the trainer */
 } tk_wordpiece_limits;
 
