@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from tokkit.byte_symbols import NEVER_IN_UTF8
 from tokkit.definition import Definition
 from tokkit.engine.engine import Aligned, Engine
 from tokkit.engine.plan import component_of
-from tokkit.engine.special_tokens import Special
+from tokkit.engine.special_tokens import Special, slices
 from tokkit.errors import OptionError
 from tokkit.models import bpe
 from tokkit.models.names import described
@@ -126,7 +126,7 @@ class ByteLevelEngine(Engine):
             return super()._encode_by_parts(text, special, threads)
         parts = [
             np.array([id_], dtype=np.uint32) if id_ is not None else self._encode_split(part)
-            for part, id_ in self._slices(to_utf8(text), special, text)
+            for _, part, id_ in slices(self._way(special, text)[1], to_utf8(text))
         ]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint32)
 
@@ -140,29 +140,11 @@ class ByteLevelEngine(Engine):
         """Return the ids that bytes, UTF-8 or not, merge to, without the pattern; pretoken k ends at byte ends[k]."""
         return self._core.encode_pieces(pieces, ends, True)
 
-    def _slices(self, utf8: bytes, special: Special, text: Text | None = None) -> Iterable[tuple[bytes, int | None]]:
-        """Yield (text, None) and (added token, id) in order."""
-        finder = self._way(special, text)[1]
-        matcher, at = None if finder is None else finder.guard, 0
-        while matcher is not None and (found := matcher.first(utf8, at)) is not None:
-            start, end, id_ = found
-            if start > at:
-                yield utf8[at:start], None
-            yield utf8[start:end], id_
-            at = end
-        if at < len(utf8):
-            yield utf8[at:], None
-
     def added_in(self, text: Text) -> list[tuple[int, int]]:
         """Return (byte, id) of each added token in a text if all are allowed."""
         if not self._pure:
             return super().added_in(text)
-        found, at = [], 0
-        for part, id_ in self._slices(to_utf8(text), "all"):
-            if id_ is not None:
-                found.append((at, id_))
-            at += len(part)
-        return found
+        return [(at, id_) for at, _, id_ in slices(self._way("all")[1], to_utf8(text)) if id_ is not None]
 
     def aligned(self, text: Text, special: Special) -> Aligned:
         """Return (utf8, ids, byte spans (n, 2), function for the number of each id's pretoken) for a text."""
@@ -201,8 +183,8 @@ class ByteLevelEngine(Engine):
             return utf8, ids, spans_of_lengths(ids, self._lengths)
         # A pattern that drops text leaves gaps. The remaining text is encoded at once, and ids are moved to their
         # pretokens.
-        id_parts, span_parts, at = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)], 0
-        for part, id_ in self._slices(utf8, special, text):
+        id_parts, span_parts = [np.empty(0, dtype=np.uint32)], [np.empty((0, 2), dtype=np.int64)]
+        for at, part, id_ in slices(self._way(special, text)[1], utf8):
             if id_ is not None:
                 id_parts.append(np.array([id_], dtype=np.uint32))
                 span_parts.append(np.array([[at, at + len(part)]], dtype=np.int64))
@@ -214,16 +196,14 @@ class ByteLevelEngine(Engine):
                 spans = spans_of_lengths(id_parts[-1], self._lengths)
                 piece = np.searchsorted(joined_ends, spans[:, 0], side="right")
                 span_parts.append(spans + (at + ends - joined_ends)[piece, None])
-            at += len(part)
         return utf8, np.concatenate(id_parts), np.concatenate(span_parts)
 
     def words(self, utf8: bytes, spans: NDArray[np.int64], special: Special) -> tuple[NDArray[np.int32], int]:
         """Return the number of the pretoken of each token with `spans` in a text, and the number of pretokens."""
-        ends, at = [np.empty(0, dtype=np.int64)], 0
+        ends = [np.empty(0, dtype=np.int64)]
         with PatternTime(len(utf8)):
-            for part, id_ in self._slices(utf8, special):
+            for at, part, id_ in slices(self._way(special)[1], utf8):
                 ends.append(at + (np.array([len(part)]) if id_ is not None else self._pieces(part)[1]))
-                at += len(part)
         all_ends = np.concatenate(ends)
         return np.searchsorted(all_ends, spans[:, 0], side="right").astype(np.int32), len(all_ends)
 

@@ -17,7 +17,7 @@ from tokkit._core.encode import Encoder, SentencePieceEncoder
 from tokkit._core.text import to_utf8
 from tokkit.definition import Definition
 from tokkit.engine.engine import Engine
-from tokkit.engine.special_tokens import Special
+from tokkit.engine.special_tokens import Special, slices
 from tokkit.errors import OptionError, VocabError
 from tokkit.models.names import described
 from tokkit.models.sentencepiece import NORMAL, SPACE, UNUSED, USER_DEFINED, SentencePieceModel
@@ -154,11 +154,7 @@ class SentencePieceEngine(Engine):
 
     def added_in(self, text: Text) -> list[tuple[int, int]]:
         """Return (byte, id) of each added token in a text if all are allowed."""
-        utf8, finder, found, at = to_utf8(text), self._way("all")[1], [], 0
-        while finder is not None and finder.guard is not None and (one := finder.guard.first(utf8, at)):
-            found.append((one[0], one[2]))
-            at = one[1]
-        return found
+        return [(at, id_) for at, _, id_ in slices(self._way("all")[1], to_utf8(text)) if id_ is not None]
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: object) -> list[bytes] | None:
         """Return the surface of each token; that of an unknown piece is normalized.
@@ -167,18 +163,15 @@ class SentencePieceEngine(Engine):
         """
         if self._model.unk_id not in ids:
             return None
-        utf8, at, found, made = to_utf8(text), 0, list[int](), list[bytes]()
-        finder = self._way(special)[1]
-        guard = None if finder is None else finder.guard
-        while at < len(utf8):
-            start, end, id_ = (guard and guard.first(utf8, at)) or (len(utf8), len(utf8), None)
-            normalized, part, spans, _ = self.segments(utf8[at:start])
-            found += part.tolist()
-            made += [normalized[a:b] for a, b in spans.tolist()]
+        found, made = list[int](), list[bytes]()
+        for _, part, id_ in slices(self._way(special)[1], to_utf8(text)):
             if id_ is not None:
                 found.append(id_)
-                made.append(utf8[start:end])
-            at = end
+                made.append(part)
+                continue
+            normalized, of_part, spans, _ = self.segments(part)
+            found += of_part.tolist()
+            made += [normalized[a:b] for a, b in spans.tolist()]
         return made if found == ids.tolist() else None
 
     def stages(self, text: Text, special: Special) -> Iterator[tuple[str, AlignedText]]:

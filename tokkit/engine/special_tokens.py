@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from tokkit._core.align import AlignedText
@@ -182,6 +182,19 @@ def finder_of(tokens: Mapping[str, int]) -> Finder | None:
     """Return a finder of these texts in the original text, with their ids."""
     added = AddedTokens(AddedToken(text, id_, special=True) for text, id_ in tokens.items())
     return added.finder(frozenset(tokens))
+
+
+def slices(finder: Finder | None, utf8: bytes) -> Iterator[tuple[int, bytes, int | None]]:
+    """Yield (byte, text, None) and (byte, added token, id) in order, for a finder of tokens in the original text."""
+    guard, at = None if finder is None else finder.guard, 0
+    while guard is not None and (found := guard.first(utf8, at)) is not None:
+        start, end, id_ = found
+        if start > at:
+            yield at, utf8[at:start], None
+        yield start, utf8[start:end], id_
+        at = end
+    if at < len(utf8):
+        yield at, utf8[at:], None
 
 
 def refusal(subject: str, token: str, at: int) -> SpecialTokenError:
