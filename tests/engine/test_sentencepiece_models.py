@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import tokkit
 from conftest import LONG, SHARED
 from reference.sentencepiece import Twin
 from sentencepiece_zoo import NAMES, model, sentencepiece, texts
-from tokkit.definition import definition_of
+from tokkit.definition import AddedToken, definition_of
 from tokkit.engine.sentencepiece import SentencePieceEngine
 from tokkit.errors import OptionError, SpecialTokenError, VocabError
 from tokkit.formats import sentencepiece as model_file
@@ -106,6 +107,18 @@ def test_special_tokens_are_text_unless_they_are_allowed() -> None:
         tok.encode(text, special="raise")
     with pytest.raises(OptionError, match="is not a special token"):
         tok.encode(text, special={"b"})
+
+
+def test_a_special_token_that_another_added_token_overlaps_is_refused_by_its_name() -> None:
+    plain = tokkit.train(iter(["low lower lowest slow slower"]), model="sp-bpe", vocab_size=24).definition
+    token = AddedToken("s>x", plain.vocab.n_ids, normalized=False)
+    vocab = plain.vocab.with_tokens({token.id: b"s>x"})
+    tok = Tokenizer(
+        replace(plain, vocab=vocab, added_tokens=(*plain.added_tokens, token), added_ids=frozenset({token.id}))
+    )
+    with pytest.raises(SpecialTokenError, match="'</s>' at byte 4"):
+        tok.encode("low </s>x", special="raise")
+    assert tok.encode("low s>x", special="raise") == tok.encode("low s>x")
 
 
 def test_special_tokens_can_be_added_and_are_kept_in_the_file(tmp_path: Path) -> None:
