@@ -32,6 +32,7 @@ def flags(optimize: str = "-O3") -> tuple[list[str], list[str]]:
         return ["/O2", "/std:c11"], []
     compile_ = ["-std=c11", "-O0" if DEBUG else optimize, "-fno-strict-aliasing", "-fvisibility=hidden"]
     compile_ += ["-g", "-UNDEBUG"] if DEBUG else ["-g0"]
+    compile_ += ["-DTK_CHECKS"] if DEBUG or SANITIZE else []  # for TK_ASSERT (base.h)
     link = []
     if SANITIZE:
         compile_ += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]

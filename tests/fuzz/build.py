@@ -19,7 +19,7 @@ SECONDS_AN_INPUT = 20
 """The processor time that an input may take."""
 CHECKS = "address,undefined"
 SANITIZED = ["-g1", f"-fsanitize={CHECKS}", "-fno-sanitize-recover=undefined"]
-FLAGS = ["-std=c11", "-O1", "-fno-strict-aliasing", f"-I{CSRC}", f"-I{HERE}"]
+FLAGS = ["-std=c11", "-O1", "-fno-strict-aliasing", "-DTK_CHECKS", f"-I{CSRC}", f"-I{HERE}"]
 # Numbers, threads and training, which no target calls: they are half of what there is to compile.
 NUMBERS = ("nn/", "thread_team")
 TRAINING = tuple(f"train/{name}" for name in ("bpe_train", "sp_bpe_", "unigram_", "wordpiece_"))

@@ -65,7 +65,7 @@ static inline void fz_check_piece(const tk_model *m, int drops, const fz_text *t
     for (int pass = 0; pass < 2; pass++) {
         w.n_subs = 0;
         int status = text->n ? m->encode(m, &w, text->p, text->n) : TK_OK;
-        CHECK(status == (n == SIZE_MAX ? TK_UNKNOWN : TK_OK));
+        CHECK(status == (n == SIZE_MAX ? TK_UNENCODABLE : TK_OK));
         for (size_t k = 0; k < w.n_subs && n != SIZE_MAX; k++) {
             CHECK(w.n_subs == n && w.subs[k].id == wanted[k].id);
             CHECK(w.subs[k].start == wanted[k].start && w.subs[k].end == wanted[k].end);
@@ -84,7 +84,7 @@ static inline void fz_check_text(const tk_model *m, int drops, const fz_text *te
     if (whole != FZ_NONE) n = 1;
     CHECK(tk_aligned_init(&a, text->p, text->n) == TK_OK);
     int status = tk_model_encode(m, &w, &a);
-    CHECK(status == (n == SIZE_MAX ? TK_UNKNOWN : TK_OK));
+    CHECK(status == (n == SIZE_MAX ? TK_UNENCODABLE : TK_OK));
     CHECK(n == SIZE_MAX || w.n == n);
     for (size_t k = 0; k < w.n && n != SIZE_MAX; k++) {
         CHECK(w.ids[k] == (whole != FZ_NONE ? whole : wanted[k].id) && w.words[k] == 0);

@@ -69,9 +69,6 @@ cdef extern from "encode/word_cache.h" nogil:
         uint64_t misses
     size_t tk_cache_memory(const tk_cache *cache)
 
-cdef extern from "encode/model.h" nogil:
-    int TK_UNKNOWN
-
 cdef extern from "encode/stages.h" nogil:
     ctypedef struct tk_stage:
         int kind
@@ -151,7 +148,6 @@ cdef extern from "encode/plan.h" nogil:
     int tk_merge_pieces(
         const tk_plan *plan, tk_worker *worker, const uint8_t *text, const int64_t *ends, size_t count
     )
-    int TK_UNSUPPORTED
     int tk_encode_offsets(
         const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n
     )
@@ -163,13 +159,6 @@ cdef extern from "encode/plan.h" nogil:
     int tk_encode_stage(
         const tk_plan *plan, tk_worker *worker, const uint8_t *text, size_t n, int stage, size_t *pieces
     )
-
-cdef extern from "base.h" nogil:
-    int TK_OK
-    int TK_NO_MEMORY
-    int TK_BAD_INPUT
-    int TK_TOO_LARGE, TK_GROWN
-    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 
 cdef class Finder:

@@ -139,9 +139,6 @@ cdef object check_normalized(int status)  # MemoryError or OverflowError for wha
 
 # ---- token_tables
 
-cdef extern from "base.h" nogil:
-    int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT
-
 cdef extern from "encode/token_index.h" nogil:
     ctypedef struct tk_own_tokens:
         const uint8_t *blob

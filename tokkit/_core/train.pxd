@@ -38,7 +38,6 @@ cdef class Spelling:
 # ---- bpe_train
 
 cdef extern from "train/word_cells.h" nogil:
-    int TK_OK, TK_TOO_LARGE
     ctypedef struct tk_counted_word:
         uint64_t offset
         int64_t count

@@ -4,11 +4,8 @@ from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
+from tokkit._core.base cimport TK_GROWN, TK_NO_MEMORY, TK_TOO_LARGE, tk_reserve
 from tokkit._core.text import Grown, to_utf8
-
-cdef extern from "base.h" nogil:
-    int TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, TK_GROWN
-    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 
 cdef object check_stage(int status):

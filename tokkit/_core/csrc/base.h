@@ -5,12 +5,28 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef TK_CHECKS
+#include <stdio.h>
+#endif
 
 typedef uint32_t tk_token;
 
-/* Status of a C-level function; the Cython layer turns one into an exception once the GIL is back. */
-/* TK_GROWN: stages would make more of a text than the caller allows. */
-enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3, TK_GROWN = -6 };
+/* Every status that a C-level function returns, as an int. Below 0 it failed: the Cython layer (base.pxd) turns the
+   status into an exception once the GIL is back. Above 0 it stopped where its caller can continue. */
+enum tk_status {
+    TK_NO_DISK = -7,     /* the file system of a folder has too little space, or files there cannot be mapped */
+    TK_GROWN = -6,       /* stages would make more of a text than the caller allows */
+    TK_UNSUPPORTED = -5, /* the plan cannot encode this text; the components must run one by one */
+    TK_UNENCODABLE = -4, /* a character has no token, and the model has no unknown token */
+    TK_TOO_LARGE = -3,
+    TK_BAD_INPUT = -2,
+    TK_NO_MEMORY = -1,
+    TK_OK = 0,
+    TK_NEEDS_FALLBACK = 1, /* a character cannot be changed by itself */
+    TK_BLOCK_READ = 2,     /* a block of a run has no more words */
+    TK_MERGE_WANTS = 3,    /* a merge of runs needs the next block of one, */
+    TK_MERGE_FULL = 4      /* or has filled its output */
+};
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TK_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -31,6 +47,18 @@ enum { TK_OK = 0, TK_NO_MEMORY = -1, TK_BAD_INPUT = -2, TK_TOO_LARGE = -3, TK_GR
 #define TK_PIN_POINTER(p) ((void)(p))
 #define TK_NOINLINE
 #define TK_INLINE static inline
+#endif
+
+/* States what must hold. With TK_CHECKS (debug and sanitizer builds, fuzz targets) a condition that does not hold is
+   printed, and the process ends. Without, nothing is evaluated or generated, and the compiler may not assume it. */
+#ifdef TK_CHECKS
+_Noreturn static inline void tk_assert_failed(const char *file, int line, const char *condition) {
+    fprintf(stderr, "%s:%d: TK_ASSERT(%s) does not hold\n", file, line, condition);
+    abort();
+}
+#define TK_ASSERT(condition) ((condition) ? (void)0 : tk_assert_failed(__FILE__, __LINE__, #condition))
+#else
+#define TK_ASSERT(condition) ((void)sizeof(!(condition)))
 #endif
 
 /* How far loops have gone in this thread that could go further than a text is long: bytes read, merges tried, nodes

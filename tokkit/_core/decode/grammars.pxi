@@ -1,14 +1,15 @@
 # `TokenTries`, `GrammarMachine` and `GrammarCursor`: which tokens a grammar allows next (csrc/grammars).
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from tokkit._core.base cimport TK_NO_MEMORY, TK_OK
+
 import threading
 import weakref
 
 import numpy as np
 
 cdef extern from "grammars/token_masks.h" nogil:
-    int TK_OK, TK_NO_MEMORY, TK_TOO_LARGE
-    uint32_t TK_DEAD, TK_UNKNOWN, TK_NO_RULE
+    uint32_t TK_DEAD, TK_NOT_COMPUTED, TK_NO_RULE
 
     ctypedef struct tk_network:
         const uint32_t *first_edge
@@ -213,7 +214,7 @@ cdef class GrammarCursor:
             state = self.state
             for k in range(n):
                 state = tk_machine_step(machine, state, p[k])
-                if state == TK_UNKNOWN:
+                if state == TK_NOT_COMPUTED:
                     check_status(machine.status)
                 if state == TK_DEAD:
                     return k

@@ -4,9 +4,9 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 
+from tokkit._core.base cimport TK_BAD_INPUT, TK_NO_MEMORY
+
 cdef extern from "embed/cooccurrence.h" nogil:
-    int TK_BAD_INPUT
-    int TK_NO_MEMORY
     ctypedef struct tk_row_sums:
         size_t n_words
     ctypedef struct tk_occurrences:

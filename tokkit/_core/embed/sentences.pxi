@@ -7,11 +7,8 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from tokkit._core.base cimport TK_OK, TK_TOO_LARGE
 from tokkit._core.text cimport tk_utf8_invalid
-
-cdef extern from "base.h" nogil:
-    int TK_OK
-    int TK_TOO_LARGE
 
 cdef extern from "train/word_counts.h" nogil:
     ctypedef struct tk_counted_word:

@@ -1,6 +1,7 @@
 # Training by word2vec, without the GIL (csrc/embed/word2vec.h).
 import os
 
+from tokkit._core.base cimport TK_OK
 from tokkit._core.text cimport chosen_isa, isa_number
 
 cdef extern from "isa.h" nogil:

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free
 from libc.string cimport memchr, memcpy
 
+from tokkit._core.base cimport TK_OK, tk_reserve
 from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, tk_utf8_invalid, tk_utf8_of, view_text
 
 import threading

@@ -3,6 +3,7 @@ from cpython.buffer cimport PyBUF_WRITABLE, PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
+from tokkit._core.base cimport TK_OK
 from tokkit._core.split cimport tk_added_find, tk_added_match
 from tokkit._core.text cimport tk_utf8_invalid
 

@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from tokkit._core.base cimport TK_BAD_INPUT, TK_NO_MEMORY, TK_OK, TK_TOO_LARGE
 from tokkit._core.split cimport SplitPattern, split_of
 from tokkit._core.split cimport tk_added, tk_added_find, tk_added_match
 from tokkit._core.text cimport (

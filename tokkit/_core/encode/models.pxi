@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tokkit._core.align cimport AlignedText, check_stage, tk_aligned
+from tokkit._core.base cimport TK_BAD_INPUT, TK_NO_MEMORY, TK_OK, TK_TOO_LARGE, TK_UNENCODABLE
 from tokkit._core.text cimport (
     tk_find_merges, tk_own_tokens, tk_token_index, tk_token_index_build, tk_token_index_free,
 )
@@ -154,7 +155,7 @@ cdef class PieceEncoder:
         with nogil:
             status = tk_model_encode(&self.model, w, &text.state)
         try:
-            if status == TK_UNKNOWN:
+            if status == TK_UNENCODABLE:
                 raise LookupError(w.failed)
             check_stage(status)
             return (

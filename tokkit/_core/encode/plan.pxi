@@ -8,6 +8,9 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from tokkit._core.base cimport (
+    TK_BAD_INPUT, TK_GROWN, TK_NO_MEMORY, TK_OK, TK_TOO_LARGE, TK_UNENCODABLE, TK_UNSUPPORTED,
+)
 from tokkit._core.split cimport AddedMatcher
 from tokkit._core.text cimport TextView, chosen_isa, isa_number, tk_isa_use, tk_utf8_of, view_text
 
@@ -46,7 +49,7 @@ STATUS_MESSAGES = {
     TK_NO_MEMORY: (MemoryError, "not enough memory to encode"),
     TK_TOO_LARGE: (OverflowError, "the text has 4 GiB or more without a position to cut it at; it must have less"),
     TK_GROWN: (Grown, "the tokenizer's stages make the text too large, over 32 times its size"),
-    TK_UNKNOWN: (LookupError, "a character has no token, and the model has no unknown token"),
+    TK_UNENCODABLE: (LookupError, "a character has no token, and the model has no unknown token"),
     TK_UNSUPPORTED: (LookupError, "the components must be run one after the other"),
 }
 

@@ -1,6 +1,7 @@
 # The encoder of SentencePiece models of all four types: raw text → ids, or ids with spans.
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
+from tokkit._core.base cimport TK_BAD_INPUT, TK_OK, TK_TOO_LARGE
 from tokkit._core.text cimport TextView, chosen_isa, tk_isa_use, view_text
 
 import numpy as np

@@ -2,6 +2,8 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
+from tokkit._core.base cimport TK_OK, TK_TOO_LARGE
+
 import time
 
 import numpy as np

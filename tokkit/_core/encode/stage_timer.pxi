@@ -3,6 +3,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memset
 
+from tokkit._core.base cimport TK_OK
 from tokkit._core.split cimport split_of
 from tokkit._core.text cimport tk_dfa_memo_free
 

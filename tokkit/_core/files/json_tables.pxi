@@ -3,10 +3,9 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy
 
-import numpy as np
+from tokkit._core.base cimport TK_BAD_INPUT, TK_NO_MEMORY, TK_OK
 
-cdef extern from "base.h" nogil:
-    int TK_OK, TK_NO_MEMORY, TK_BAD_INPUT
+import numpy as np
 
 cdef extern from "text/utf8.h" nogil:
     size_t tk_utf8_invalid(const uint8_t *text, size_t n)

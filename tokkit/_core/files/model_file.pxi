@@ -6,10 +6,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-import numpy as np
+from tokkit._core.base cimport TK_BAD_INPUT, TK_NO_MEMORY, TK_OK, tk_reserve
 
-cdef extern from "base.h" nogil:
-    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
+import numpy as np
 
 cdef enum:
     VARINT = 0

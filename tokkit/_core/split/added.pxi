@@ -5,13 +5,10 @@ from libc.stdlib cimport free
 from libc.string cimport memchr, memcpy, memset
 
 from tokkit._core.align cimport AlignedText, check_stage
+from tokkit._core.base cimport TK_TOO_LARGE, tk_reserve
 from tokkit._core.text cimport isa_number
 
 import numpy as np
-
-cdef extern from "base.h" nogil:
-    int TK_TOO_LARGE
-    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
 
 # Spans of a text, and where the document that each belongs to ends once they are joined.
 cdef struct Cut:

@@ -1,6 +1,8 @@
 # `Charsmap` normalizes a text by a precompiled_charsmap; and grapheme clusters, for tests.
 from libc.stdint cimport uint8_t
 
+from tokkit._core.base cimport TK_BAD_INPUT, TK_NO_MEMORY
+
 
 cdef extern from "text/graphemes.h" nogil:
     size_t tk_cluster_end(const uint8_t *text, size_t at, size_t end)

@@ -5,8 +5,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 from libc.string cimport memchr
 
-cdef extern from "base.h" nogil:
-    int tk_reserve(void *block, size_t *capacity, size_t need, size_t size)
+from tokkit._core.base cimport TK_NO_MEMORY, TK_OK, tk_reserve
 
 
 def documents(bytes data not None, bytes ends=None):

@@ -6,6 +6,8 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from tokkit._core.base cimport TK_OK
+
 cdef extern from "byte_kernels.h" nogil:
     ctypedef struct tk_byte_kernels:
         pass

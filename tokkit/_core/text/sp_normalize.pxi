@@ -3,11 +3,9 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from tokkit._core.base cimport TK_BAD_INPUT, TK_GROWN, TK_NO_MEMORY, TK_TOO_LARGE
+
 import numpy as np
-
-
-cdef extern from "base.h":
-    int TK_TOO_LARGE, TK_GROWN
 
 cdef enum:
     GROWN_BYTES = 1 << 26  # the same limit as in tokkit.limits

@@ -3,6 +3,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy, memset
 
+from tokkit._core.base cimport TK_NO_MEMORY, TK_OK
+
 import numpy as np
 
 

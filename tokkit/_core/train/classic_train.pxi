@@ -3,6 +3,8 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
+from tokkit._core.base cimport TK_BAD_INPUT, TK_TOO_LARGE
+
 cdef extern from "train/classic_train.h" nogil:
     ctypedef struct tk_classic_trainer:
         pass

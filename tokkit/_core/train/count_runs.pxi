@@ -6,8 +6,9 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
+from tokkit._core.base cimport TK_BAD_INPUT, TK_MERGE_WANTS, TK_OK
+
 cdef extern from "train/count_runs.h" nogil:
-    int TK_MERGE_WANTS
     ctypedef struct tk_count_block:
         uint8_t *bytes
         size_t n

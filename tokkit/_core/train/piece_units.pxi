@@ -6,6 +6,7 @@ from libc.string cimport memset
 
 import numpy as np
 
+from tokkit._core.base cimport TK_OK
 from tokkit._core.text cimport Normalizer, check_normalized, tk_sp_normalize, tk_sp_text, tk_sp_text_free
 
 cdef extern from "train/piece_rules.h" nogil:

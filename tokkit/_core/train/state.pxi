@@ -3,6 +3,8 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
 
+from tokkit._core.base cimport TK_BAD_INPUT
+
 cdef extern from "train/word_cells.h" nogil:
     ctypedef struct tk_state_array:
         void *data

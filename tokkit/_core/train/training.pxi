@@ -6,11 +6,7 @@ from libc.errno cimport ENOSPC
 from libc.stddef cimport size_t
 from libc.stdint cimport uint8_t, uint64_t
 
-cdef extern from "base.h" nogil:
-    int TK_NO_MEMORY, TK_BAD_INPUT
-
-cdef extern from "train/big_blocks.h" nogil:
-    int TK_NO_DISK
+from tokkit._core.base cimport TK_NO_DISK, TK_OK, TK_TOO_LARGE
 
 
 cdef int check(int status) except -1:

@@ -8,6 +8,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memset
 
 from tokkit._core.align cimport TK_NO_TOKEN, AlignedText, tk_aligned, tk_aligned_span
+from tokkit._core.base cimport TK_OK
 from tokkit._core.split cimport split_of
 from tokkit._core.text cimport chosen_isa, tk_dfa_memo, tk_dfa_memo_free, tk_isa_use, tk_split, tk_utf8_invalid
 

@@ -7,9 +7,6 @@
 #include "text/aligned.h"
 #include "encode/char_merge.h"
 
-/* A character that is in no token, where the model has no token for such. */
-enum { TK_UNKNOWN = -4 };
-
 typedef struct tk_model tk_model;
 typedef struct tk_model_worker tk_model_worker;
 
@@ -34,7 +31,7 @@ struct tk_model_worker {
     int64_t *spans;
     int32_t *words;
     size_t n, ids_capacity, spans_capacity, words_capacity;
-    size_t failed; /* the pretoken that has no tokens, after TK_UNKNOWN */
+    size_t failed; /* the pretoken that has no tokens, after TK_UNENCODABLE */
     int drops;     /* the model's dropout is on, and this is the state of its generator */
     uint64_t random;
     tk_symbol *symbols; /* scratch of the models */
@@ -81,7 +78,7 @@ typedef struct {
 } tk_wordpiece;
 
 struct tk_model {
-    /* Put the tokens of a pretoken of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNKNOWN. */
+    /* Put the tokens of a pretoken of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNENCODABLE. */
     int (*encode)(const tk_model *model, tk_model_worker *w, const uint8_t *bytes, size_t n);
     void (*free)(tk_model *model); /* of what is its own; may be NULL */
     tk_token_trie trie;

@@ -91,7 +91,7 @@ static int read_symbols(const tk_model *m, tk_model_worker *w, const uint8_t *by
         } else {
             if (m->byte_fallback) status = fall_back(m, w, &made, bytes + at, length, first, last, &all);
             if (status == TK_OK && !all && !bpe->drops_unknown) {
-                if (m->unknown == TK_NO_ID) return TK_UNKNOWN;
+                if (m->unknown == TK_NO_ID) return TK_UNENCODABLE;
                 if (unknown && !bpe->fuses) status = add_symbol(w, &made, m->unknown, (uint32_t)unknown), unknown = 0;
                 unknown += length;
             }

@@ -29,7 +29,7 @@ static int find_best(const tk_model *m, const uint8_t *bytes, size_t n, tk_latti
             double score = unigram->unknown_score + here;
             tk_lattice_node *there = lattice + at + length;
             if (there->start == TK_NO_ID || score > there->score) {
-                if (m->unknown == TK_NO_ID) return TK_UNKNOWN;
+                if (m->unknown == TK_NO_ID) return TK_UNENCODABLE;
                 *there = (tk_lattice_node){score, (uint32_t)at, m->unknown};
             }
         }

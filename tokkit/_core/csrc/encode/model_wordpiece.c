@@ -6,7 +6,7 @@
 
 static int add_unknown(const tk_model *m, tk_model_worker *w, size_t n) {
     w->n_subs = 0;
-    return m->unknown == TK_NO_ID ? TK_UNKNOWN : tk_sub_add(w, m->unknown, 0, n);
+    return m->unknown == TK_NO_ID ? TK_UNENCODABLE : tk_sub_add(w, m->unknown, 0, n);
 }
 
 static int has_more_characters(const uint8_t *bytes, size_t n, size_t most) {

@@ -21,9 +21,6 @@ typedef struct tk_front tk_front;
 typedef struct tk_staged tk_staged;
 typedef struct tk_offsets tk_offsets;
 
-/* A status: this plan cannot encode this text; the components must run one after another. */
-enum { TK_UNSUPPORTED = -5 };
-
 typedef struct {
     tk_cache cache;
     tk_merger merger;
@@ -175,7 +172,7 @@ void tk_worker_free(tk_worker *worker);
 void tk_worker_shrink(tk_worker *worker, size_t max);
 
 /* Append the ids of text from *at on until *at is n or has passed `stop`, so that the caller can look up from a long
-   text now and then. TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, TK_UNKNOWN or TK_UNSUPPORTED. */
+   text now and then. TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, TK_UNENCODABLE or TK_UNSUPPORTED. */
 int tk_encode(const tk_plan *plan, tk_worker *worker, const tk_finder *finder, const uint8_t *text, size_t n,
               size_t *at, size_t stop);
 

@@ -62,8 +62,8 @@ static int step_all(tk_machine *m, const small_set *from, size_t range, small_se
         for (size_t c = m->first_class[range]; c < m->first_class[range + 1]; c++) {
             unsigned class_ = m->range_classes[c];
             uint32_t next = m->next[(size_t)from->states[k] * m->network->n_classes + class_];
-            if (next == TK_UNKNOWN) next = tk_machine_compute(m, from->states[k], class_);
-            if (next == TK_UNKNOWN) return FAILED;
+            if (next == TK_NOT_COMPUTED) next = tk_machine_compute(m, from->states[k], class_);
+            if (next == TK_NOT_COMPUTED) return FAILED;
             if (next == TK_DEAD) return DIES;
             if (has(to, next)) continue;
             if (to->n == SET) return FULL;

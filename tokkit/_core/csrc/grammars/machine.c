@@ -141,29 +141,30 @@ static int append(tk_machine *m, size_t n, int accepts) {
                                         .n_threads = (uint32_t)n,
                                         .accepts = (uint8_t)accepts,
                                         .any = {TK_ANY_UNKNOWN, TK_ANY_UNKNOWN}};
-    for (unsigned c = 0; c < width; c++) m->next[m->n_states * width + c] = n || m->n_states ? TK_UNKNOWN : TK_DEAD;
+    uint32_t next = n || m->n_states ? TK_NOT_COMPUTED : TK_DEAD;
+    for (unsigned c = 0; c < width; c++) m->next[m->n_states * width + c] = next;
     m->n_states++;
     return TK_OK;
 }
 
-/* The number of the state of n sorted threads, TK_UNKNOWN if there is no memory for it. */
+/* The number of the state of n sorted threads, TK_NOT_COMPUTED if there is no memory for it. */
 static uint32_t numbered(tk_machine *m, const uint64_t *threads, size_t n, int accepts) {
     if (!n) return TK_DEAD;
     if (m->n_states * 2 >= m->n_state_slots) {
         uint32_t *slots = more_slots(m->state_slots, &m->n_state_slots);
-        if (!slots) return TK_UNKNOWN;
+        if (!slots) return TK_NOT_COMPUTED;
         m->state_slots = slots;
         for (size_t s = 1; s < m->n_states; s++)
             slots[state_slot(m, m->threads + m->states[s].first_thread, m->states[s].n_threads)] = (uint32_t)s;
     }
     size_t i = state_slot(m, threads, n);
     if (m->state_slots[i]) return m->state_slots[i];
-    if (tk_reserve(&m->threads, &m->threads_capacity, m->n_threads + n, sizeof *threads)) return TK_UNKNOWN;
+    if (tk_reserve(&m->threads, &m->threads_capacity, m->n_threads + n, sizeof *threads)) return TK_NOT_COMPUTED;
     memcpy(m->threads + m->n_threads, threads, n * sizeof *threads);
     m->n_threads += n;
     if (append(m, n, accepts)) {
         m->n_threads -= n;
-        return TK_UNKNOWN;
+        return TK_NOT_COMPUTED;
     }
     return m->state_slots[i] = (uint32_t)(m->n_states - 1);
 }
@@ -171,7 +172,7 @@ static uint32_t numbered(tk_machine *m, const uint64_t *threads, size_t n, int a
 /* The state of the threads found, which are forgotten. */
 static uint32_t settle(tk_machine *m, int status) {
     const tk_network *net = m->network;
-    uint32_t state = TK_UNKNOWN;
+    uint32_t state = TK_NOT_COMPUTED;
     if (!status) status = close_found(m);
     if (!status) {
         size_t kept = 0;
@@ -191,7 +192,7 @@ static uint32_t settle(tk_machine *m, int status) {
         free(threads);
         status = TK_NO_MEMORY;
     }
-    if (state == TK_UNKNOWN) m->status = status;
+    if (state == TK_NOT_COMPUTED) m->status = status;
     forget_found(m);
     return state;
 }
@@ -202,7 +203,7 @@ uint32_t tk_machine_compute(tk_machine *m, uint32_t state, unsigned class_) {
     int status = TK_OK;
     if (tk_machine_bytes(m) > m->max_bytes) {
         m->status = TK_TOO_LARGE;
-        return TK_UNKNOWN;
+        return TK_NOT_COMPUTED;
     }
     for (size_t t = 0; !status && t < m->states[state].n_threads; t++) {
         uint64_t thread = m->threads[m->states[state].first_thread + t];
@@ -216,7 +217,7 @@ uint32_t tk_machine_compute(tk_machine *m, uint32_t state, unsigned class_) {
             status = found(m, (thread & ~(uint64_t)UINT32_MAX) | net->target[edge]);
     }
     uint32_t next = settle(m, status);
-    if (next != TK_UNKNOWN) m->next[(size_t)state * net->n_classes + class_] = next;
+    if (next != TK_NOT_COMPUTED) m->next[(size_t)state * net->n_classes + class_] = next;
     return next;
 }
 
@@ -232,7 +233,7 @@ int tk_machine_init(tk_machine *m, const tk_network *network, size_t max_bytes) 
         return TK_NO_MEMORY;
     m->frames[0] = (tk_frame){0, 0};
     m->start = settle(m, found(m, thread_of(network->start, 0)));
-    return m->start == TK_UNKNOWN ? m->status : TK_OK;
+    return m->start == TK_NOT_COMPUTED ? m->status : TK_OK;
 }
 
 void tk_token_set_free(tk_token_set *set) {
@@ -299,7 +300,7 @@ int tk_machine_keep(tk_machine *m, uint32_t *live, size_t n) {
         sort_threads(threads, state.n_threads);
         numbers[k] = numbered(&made, threads, state.n_threads, state.accepts);
         free(threads);
-        if (numbers[k] == TK_UNKNOWN) status = TK_NO_MEMORY;
+        if (numbers[k] == TK_NOT_COMPUTED) status = TK_NO_MEMORY;
     }
     if (!status) {
         memcpy(live, numbers, n * sizeof *numbers);

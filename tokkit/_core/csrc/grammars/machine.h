@@ -6,7 +6,7 @@
 #include "grammars/network.h"
 
 enum { TK_DEAD = 0 }; /* the state in which nothing is possible */
-#define TK_UNKNOWN UINT32_MAX
+#define TK_NOT_COMPUTED UINT32_MAX
 #define TK_ANY_UNKNOWN 254 /* not computed yet */
 #define TK_ANY_NUMBER 255
 #define TK_ANY_MAX 16      /* how many characters are tried, if it is not any number */
@@ -45,7 +45,7 @@ typedef struct {
     size_t n_states, states_capacity;
     uint64_t *threads; /* of all states, sorted in each: frame << 32 | node */
     size_t n_threads, threads_capacity;
-    uint32_t *next; /* [n_states][n_classes]: state, or TK_UNKNOWN */
+    uint32_t *next; /* [n_states][n_classes]: state, or TK_NOT_COMPUTED */
     size_t next_capacity;
     uint32_t *frame_slots, *state_slots; /* open addressing; 0 is free */
     size_t n_frame_slots, n_state_slots;
@@ -60,7 +60,7 @@ typedef struct {
     size_t set_bytes;           /* that sets of tokens have */
     struct tk_sorted_trie *merged[2]; /* of tokens that are not plain, and those at the start: see token_masks.h */
     size_t max_bytes;
-    int status; /* why a state is TK_UNKNOWN: TK_NO_MEMORY, or TK_TOO_LARGE */
+    int status; /* why a state is TK_NOT_COMPUTED: TK_NO_MEMORY, or TK_TOO_LARGE */
 } tk_machine;
 
 /* TK_OK, TK_NO_MEMORY, or TK_TOO_LARGE. The network must live as long as the machine. */
@@ -73,13 +73,13 @@ size_t tk_machine_bytes(const tk_machine *machine);
 /* Discard all states but n live ones, whose numbers change. The machine is unchanged if it fails. */
 int tk_machine_keep(tk_machine *machine, uint32_t *live, size_t n);
 
-/* The state after a byte of a class, which is not known yet; TK_UNKNOWN where machine->status says why. */
+/* The state after a byte of a class, which is not known yet; TK_NOT_COMPUTED where machine->status says why. */
 uint32_t tk_machine_compute(tk_machine *machine, uint32_t state, unsigned class_);
 
 TK_INLINE uint32_t tk_machine_step(tk_machine *machine, uint32_t state, uint8_t byte) {
     unsigned class_ = machine->network->class_of[byte];
     uint32_t next = machine->next[(size_t)state * machine->network->n_classes + class_];
-    return TK_LIKELY(next != TK_UNKNOWN) ? next : tk_machine_compute(machine, state, class_);
+    return TK_LIKELY(next != TK_NOT_COMPUTED) ? next : tk_machine_compute(machine, state, class_);
 }
 
 /* How many characters of a kind may follow a state, whichever they are: up to TK_ANY_MAX, or TK_ANY_NUMBER;

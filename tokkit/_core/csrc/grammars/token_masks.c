@@ -36,9 +36,9 @@ static int walk(tk_machine *m, const tk_sorted_trie *trie, uint32_t state, uint8
         n_seen++;
         unsigned class_ = class_of[node->byte];
         uint32_t next = m->next[(size_t)states[node->depth - 1] * width + class_];
-        if (TK_UNLIKELY(next == TK_UNKNOWN)) {
+        if (TK_UNLIKELY(next == TK_NOT_COMPUTED)) {
             next = tk_machine_compute(m, states[node->depth - 1], class_);
-            if (next == TK_UNKNOWN) {
+            if (next == TK_NOT_COMPUTED) {
                 status = m->status;
                 break;
             }

@@ -7,7 +7,6 @@
 /* What a rule makes of the character at p, of `length` bytes: at most CHARACTER_MOST bytes, all of them from the
    place of the character. Returns how many; 0 drops it; CHARACTER_NEEDS_FALLBACK asks the caller for another way. */
 enum { CHARACTER_MOST = 64, CHARACTER_NEEDS_FALLBACK = 255 };
-enum { NEEDS_FALLBACK = 1 }; /* a status: the rule met a character that it cannot change by itself */
 
 typedef struct character_rule {
     unsigned (*map)(const struct character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out);
@@ -75,7 +74,7 @@ static void change_rest(const character_rule *rule, tk_rewrite *w) {
         while (w->at < w->end && !is_plain(rule, text[w->at])) {
             unsigned length = tk_utf8_length(text[w->at]), size = changed(rule, text + w->at, length, out);
             if (size == CHARACTER_NEEDS_FALLBACK) {
-                w->status = NEEDS_FALLBACK;
+                w->status = TK_NEEDS_FALLBACK;
                 return;
             }
             tk_rewrite_bytes(w, out, size, tk_rewrite_here(w));
@@ -229,7 +228,7 @@ int tk_normalize_bert(tk_aligned *a, int clean, int chinese, int strip, int lowe
     rule.strip = strip != 0;
     if (clean) rule.first = 0x20, rule.last = 0x7E;
     int status = normalize_characters(a, &rule);
-    if (status != NEEDS_FALLBACK) return status;
+    if (status != TK_NEEDS_FALLBACK) return status;
     /* One stage after the other, of what is left: what was changed in its place already stays what it is. */
     rule.strip = rule.lower = 0;
     status = normalize_characters(a, &rule);

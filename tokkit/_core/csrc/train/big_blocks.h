@@ -4,8 +4,6 @@
 #define TK_BIG_BLOCKS_H
 #include "base.h"
 
-enum { TK_NO_DISK = -7 }; /* the file system of the folder has no room, or files there cannot be mapped */
-
 /* All zero is none. */
 typedef struct {
     void *data;

@@ -45,8 +45,6 @@ void tk_count_cursor_free(tk_count_cursor *c);
 /* Go on in another block. */
 void tk_count_cursor_feed(tk_count_cursor *c, const uint8_t *block, size_t n);
 
-enum { TK_BLOCK_READ = 1 };
-
 /* Read a word: TK_OK, TK_BLOCK_READ at the end of the block, TK_NO_MEMORY, or TK_BAD_INPUT for no block of a run. */
 int tk_count_cursor_next(tk_count_cursor *c);
 
@@ -66,8 +64,6 @@ typedef struct {
     int64_t sum; /* 0: there is none */
     uint64_t n_dropped, dropped; /* words left out, and the sum of their counts */
 } tk_count_merge;
-
-enum { TK_MERGE_WANTS = 1, TK_MERGE_FULL = 2 };
 
 /* TK_OK or TK_NO_MEMORY; tk_count_merge_free in either case. Factors and the divisor are 1: change them before a
    run. */
