@@ -26,7 +26,7 @@ def compile_driver(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], 
         pytest.skip(f"needs the C sources, which a checkout and the sdist have; they are not at {CSRC}")
     made = tmp_path_factory.mktemp("guard")
     # -Og compiles the vector kernels in half the time of -O0. Drivers say what it is to free (guard_free).
-    flags = ["-std=c11", "-Og", "-fno-strict-aliasing", "-Dfree=guard_free", f"-I{CSRC}"]
+    flags = ["-std=c11", "-Og", "-fno-strict-aliasing", "-DTK_CHECKS", "-Dfree=guard_free", f"-I{CSRC}"]
 
     def run(*arguments: str | Path) -> None:
         done = subprocess.run([compiler, *arguments], cwd=made, capture_output=True, text=True)

@@ -25,7 +25,9 @@ enum tk_status {
     TK_NEEDS_FALLBACK = 1, /* a character cannot be changed by itself */
     TK_BLOCK_READ = 2,     /* a block of a run has no more words */
     TK_MERGE_WANTS = 3,    /* a merge of runs needs the next block of one, */
-    TK_MERGE_FULL = 4      /* or has filled its output */
+    TK_MERGE_FULL = 4,     /* or has filled its output */
+    TK_NO_MERGE = 5,       /* two tokens may not become one */
+    TK_QUEUE_EMPTY = 6
 };
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -79,6 +81,7 @@ static inline void *tk_calloc(size_t count, size_t size) {
 
 /* Make *block hold at least `need` items, growing by half as much again; 0 or TK_NO_MEMORY. */
 static inline int tk_reserve(void *block, size_t *capacity, size_t need, size_t size) {
+    TK_ASSERT(block && capacity && size);
     if (need <= *capacity) return TK_OK;
     size_t grown = *capacity + *capacity / 2 + 64;
     if (grown < need) grown = need;
@@ -95,6 +98,7 @@ static inline int tk_reserve(void *block, size_t *capacity, size_t need, size_t 
 /* Give back what *block holds if that is more than `most` bytes. */
 static inline void tk_shrink(void *block, size_t *capacity, size_t size, size_t most) {
     void *old, *none = NULL;
+    TK_ASSERT(block && capacity && size);
     if (*capacity <= most / size) return;
     memcpy(&old, block, sizeof old);
     free(old);
@@ -108,6 +112,7 @@ static inline void tk_set_bit(uint8_t *bits, size_t i) { bits[i >> 3] |= (uint8_
 
 /* The place of the lowest bit of bits, which are not 0. */
 TK_INLINE unsigned tk_lowest_bit(uint64_t bits) {
+    TK_ASSERT(bits);
 #if defined(__GNUC__) || defined(__clang__)
     return (unsigned)__builtin_ctzll(bits);
 #else

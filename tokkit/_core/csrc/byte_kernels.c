@@ -18,8 +18,11 @@ static const tk_byte_kernels *const tables[TK_ISAS] = {
 #endif
 };
 
-const tk_byte_kernels *tk_byte_kernels_of(int isa) { return tables[isa]; }
+const tk_byte_kernels *tk_byte_kernels_of(int isa) {
+    TK_ASSERT(isa >= 0 && isa < TK_ISAS && tables[isa] && tk_isa_supported(isa));
+    return tables[isa];
+}
 
 const tk_byte_kernels *tk_kernels = &tk_byte_kernels_scalar;
 
-void tk_isa_use(int isa) { tk_kernels = tables[isa]; }
+void tk_isa_use(int isa) { tk_kernels = tk_byte_kernels_of(isa); }

@@ -15,6 +15,8 @@ static void *small_table(size_t bytes) {
     void *block = tk_calloc(bytes + 2 * TK_LINE_BYTES, 1);
     if (!block) return NULL;
     void *table = (void *)(((uintptr_t)block + 2 * TK_LINE_BYTES - 1) & ~(uintptr_t)(TK_LINE_BYTES - 1));
+    TK_ASSERT((char *)table - (char *)block >= (ptrdiff_t)sizeof block &&
+              (char *)table + bytes <= (char *)block + bytes + 2 * TK_LINE_BYTES);
     memcpy((char *)table - sizeof block, &block, sizeof block);
     return table;
 }
@@ -29,6 +31,7 @@ void *tk_table_alloc(size_t bytes) {
     if (head) munmap(p, head);
     if (head < HUGE_PAGE) munmap(p + head + bytes, HUGE_PAGE - head);
     (void)madvise(p + head, bytes, MADV_HUGEPAGE);
+    TK_ASSERT((uintptr_t)(p + head) % HUGE_PAGE == 0);
     return p + head;
 #else
     return small_table(bytes);
@@ -37,6 +40,7 @@ void *tk_table_alloc(size_t bytes) {
 
 void tk_table_free(void *table, size_t bytes) {
     if (!table) return;
+    TK_ASSERT((uintptr_t)table % TK_LINE_BYTES == 0);
 #if defined(__linux__)
     if (bytes >= HUGE_PAGE) {
         munmap(table, bytes);

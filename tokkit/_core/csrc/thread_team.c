@@ -150,10 +150,12 @@ static void give_back(tk_worker *w) {
 static void run_own(void (*run)(void *job, int worker), void *job, int threads) {
     tk_worker *workers[TK_TEAM_MOST];
     int started = 1;
+    TK_ASSERT(threads <= TK_TEAM_MOST);
     if (threads > 1) pthread_once(&once, prepare);
     for (; started < threads; started++) {
         tk_worker *w = workers[started] = take_worker();
         if (!w) break;
+        TK_ASSERT(__atomic_load_n(&w->state, __ATOMIC_ACQUIRE) == IDLE);
         w->run = run, w->job = job, w->number = started;
         change(w, BUSY, &w->begun);
     }
@@ -168,8 +170,12 @@ static void run_own(void (*run)(void *job, int worker), void *job, int threads) 
 
 static tk_team_runner *runner = run_own;
 tk_team_runner *tk_team_own(void) { return run_own; }
-void tk_team_use(tk_team_runner *other) { runner = other; }
+void tk_team_use(tk_team_runner *other) {
+    TK_ASSERT(other);
+    runner = other;
+}
 
 void tk_team_run(void (*run)(void *job, int worker), void *job, int threads) {
+    TK_ASSERT(run && threads > 0);
     runner(run, job, threads < TK_TEAM_MOST ? threads : TK_TEAM_MOST);
 }

@@ -22,6 +22,7 @@ void tk_row_sums_close(tk_row_sums *s) {
 }
 
 TK_INLINE void add(tk_row_sums *s, size_t word, double by) {
+    TK_ASSERT(word < s->n_words);
     s->sums[word] += by;
     s->touched[word / 64] |= UINT64_C(1) << (word & 63);
     s->groups[word / 4096] |= UINT64_C(1) << (word / 64 & 63);
@@ -43,12 +44,14 @@ static void take(tk_row_sums *s, size_t row, tk_rows_out *out) {
         }
         s->groups[g] = 0;
     }
+    TK_ASSERT(out->used <= out->room && out->used - before <= s->n_words);
     out->lengths[row] = (int64_t)(out->used - before);
 }
 
 int tk_occurrences_open(tk_occurrences *o, const uint32_t *ids, size_t n, size_t first, size_t last,
                         const int64_t *ends, size_t n_sentences, size_t n_words) {
     *o = (tk_occurrences){.n_words = n_words};
+    TK_ASSERT(first <= last && last <= n && (ids || !n) && (ends || !n_sentences));
     if (n + n_sentences >= UINT32_MAX || n_words >= INT32_MAX) return TK_TOO_LARGE;
     for (size_t i = 0; i < n; i++)
         if (ids[i] >= n_words) return TK_BAD_INPUT;
@@ -85,6 +88,7 @@ size_t tk_count_rows(const tk_occurrences *o, const tk_window *w, tk_row_sums *s
                      tk_rows_out *out) {
     const uint32_t outside = (uint32_t)o->n_words;
     size_t row = from;
+    TK_ASSERT(from <= to && to <= o->n_words && o->n_words == s->n_words && out->used <= out->room);
     for (; row < to && out->room - out->used >= o->n_words; row++) {
         const size_t end = o->starts[row + 1];
         for (size_t i = o->starts[row]; i < end; i++) {
@@ -102,6 +106,7 @@ size_t tk_count_rows(const tk_occurrences *o, const tk_window *w, tk_row_sums *s
 
 size_t tk_merge_rows(const tk_run *runs, size_t n_runs, tk_row_sums *s, size_t from, size_t to, tk_rows_out *out) {
     size_t row = from;
+    TK_ASSERT(from <= to && to <= s->n_words && (runs || !n_runs) && out->used <= out->room);
     for (; row < to && out->room - out->used >= s->n_words; row++) {
         for (size_t r = 0; r < n_runs; r++)
             for (int64_t i = runs[r].starts[row]; i < runs[r].starts[row + 1]; i++)

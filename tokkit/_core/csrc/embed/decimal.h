@@ -21,6 +21,7 @@ TK_INLINE double tk_scaled(double digits, int power) {
     if (power < -400) power = -400;
     for (; power > TK_EXACT_POWER; power -= TK_EXACT_POWER) digits *= 1e22;
     for (; power < -TK_EXACT_POWER; power += TK_EXACT_POWER) digits /= 1e22;
+    TK_ASSERT(power <= TK_EXACT_POWER && -power <= TK_EXACT_POWER);
     return power < 0 ? digits / tk_powers_of_ten[-power] : digits * tk_powers_of_ten[power];
 }
 
@@ -46,6 +47,7 @@ static inline int tk_same_letters(const uint8_t *p, const uint8_t *end, const ch
 /* Read a decimal at p, before end; return its bytes, 0 for none. nan and inf are numbers, in any case of letters. */
 static inline size_t tk_decimal(const uint8_t *p, const uint8_t *end, float *value) {
     const uint8_t *start = p;
+    TK_ASSERT(p <= end && value);
     uint64_t digits = 0;
     int power = 0, significant = 0, any = 0;
     int negative = p < end && *p == '-';

@@ -25,6 +25,20 @@ static void free_worker(tk_fasttext_worker *s) {
     tk_line_free(&s->next);
 }
 
+/* Whether a model has what its loss reads. */
+static inline int is_sound(const tk_fasttext *o) {
+    if (!o->input || !o->output || !o->dim || !o->n_out) return 0;
+    if (o->loss == TK_LOSS_NEGATIVE) return o->negatives.cumulated && o->negatives.guide;
+    if (o->loss == TK_LOSS_SOFTMAX || o->loss == TK_LOSS_ONE_VS_ALL) return o->all != NULL;
+    return o->loss == TK_LOSS_HIERARCHICAL && o->path_ends && o->path_nodes && o->path_turns;
+}
+
+static inline int are_sound(const tk_fasttext *o) {
+    for (const tk_fasttext *each = o; each; each = each->next)
+        if (!is_sound(each) || each->dim != o->dim) return 0;
+    return 1;
+}
+
 /* Of one step, at most. */
 static size_t most_targets(const tk_fasttext *o) {
     size_t most = 0;
@@ -61,6 +75,8 @@ static void work(void *job, int worker) {
 
 static int train(const tk_fasttext *o, tk_fasttext_job job, int threads, double *loss, int64_t *count) {
     int status = TK_OK;
+    TK_ASSERT(threads > 0 && threads <= TK_TEAM_MOST && job.first <= job.end);
+    TK_ASSERT(are_sound(o));
     job.workers = tk_calloc((size_t)threads, sizeof *job.workers);
     if (!job.workers) return TK_NO_MEMORY;
     for (int t = 0; t < threads && !status; t++) status = make_worker(o, &job.workers[t]);
@@ -111,5 +127,6 @@ void tk_fasttext_means(const float *matrix, size_t dim, const uint32_t *rows, co
                        int isa, int threads) {
     tk_means_job job = {matrix, dim, rows, ends, n, 0, out, tk_float_kernels_of(isa)->fasttext};
     size_t parts = n / MEANS_AT_ONCE + 1;
+    TK_ASSERT(threads > 0 && dim && (!n || (matrix && ends && out)));
     tk_team_run(some_means, &job, (size_t)threads < parts ? threads : (int)parts);
 }

@@ -127,6 +127,7 @@ static void negative_steps(const tk_fasttext *o, tk_fasttext_worker *s, uint32_t
         for (int tries = 0; drawn == target && tries < REDRAWS; tries++) drawn = tk_negative(&o->negatives, &s->random);
         if (drawn == target) continue;
         for (size_t t = 1; t < n; t++) twice |= s->targets[t] == drawn;
+        TK_ASSERT(drawn < o->n_out && n <= o->negative);
         s->targets[n] = drawn, s->wanted[n++] = 0;
     }
     if (!twice) {
@@ -155,6 +156,7 @@ static void softmax_steps(const tk_fasttext *o, tk_fasttext_worker *s, uint32_t 
 
 /* One step towards a target, from s->hidden; s->grad gains what the hidden vector is to gain. */
 TK_INLINE void steps_to(const tk_fasttext *o, tk_fasttext_worker *s, uint32_t target, float rate) {
+    TK_ASSERT(target < o->n_out);
     switch (o->loss) {
     case TK_LOSS_NEGATIVE: negative_steps(o, s, target, rate); break;
     case TK_LOSS_HIERARCHICAL: path_steps(o, s, target, rate); break;
@@ -166,7 +168,10 @@ TK_INLINE void steps_to(const tk_fasttext *o, tk_fasttext_worker *s, uint32_t ta
 static void one_vs_all_steps(const tk_fasttext *o, tk_fasttext_worker *s, float rate) {
     const tk_row_list *labels = &s->line.labels;
     for (size_t t = 0; t < o->n_out; t++) s->wanted[t] = 0;
-    for (size_t k = 0; k < labels->n; k++) s->wanted[labels->rows[k]] = 1;
+    for (size_t k = 0; k < labels->n; k++) {
+        TK_ASSERT(labels->rows[k] < o->n_out);
+        s->wanted[labels->rows[k]] = 1;
+    }
     logistic_steps(o, s, o->all, 0, o->n_out, rate);
     s->n++;
 }
@@ -264,6 +269,7 @@ static void train_words(const void *job, size_t first, size_t last, tk_fasttext_
     const tk_fasttext_work *w = job;
     for (size_t sentence = first; sentence < last && !s->status; sentence++) {
         int64_t from = sentence ? w->ends[sentence - 1] : 0, all = w->ends[sentence] - from;
+        TK_ASSERT(all >= 0 && w->window);
         double falling = w->alpha - w->alpha_fall * (double)from;
         float rate = (float)(falling > w->min_alpha ? falling : w->min_alpha);
         size_t n = 0;
@@ -287,6 +293,7 @@ static void means_of_rows(const float *matrix, size_t dim, const uint32_t *rows,
                           size_t last, float *out) {
     for (size_t i = first; i < last; i++) {
         int64_t from = i ? ends[i - 1] : 0;
+        TK_ASSERT(ends[i] >= from);
         mean_of_rows(matrix, dim, rows + from, (size_t)(ends[i] - from), out + i * dim);
     }
 }

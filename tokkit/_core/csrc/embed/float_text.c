@@ -9,6 +9,7 @@ enum { FEWEST = 6, MOST = 10 };
 /* The digits of value > 0 as an integer without zeros at its end, and the power of ten of the last. */
 static uint64_t shortest(float value, int *power) {
     int exponent = (int)floor(log10((double)value));
+    TK_ASSERT(value > 0);
     double digits = 0;
     for (int n = value < FLT_MIN ? 1 : FEWEST; n <= MOST; n++) {
         *power = exponent - n + 1;
@@ -23,6 +24,7 @@ static uint64_t shortest(float value, int *power) {
 size_t tk_float_text(float value, char *out) {
     char *start = out, digits[16];
     int power = 0, n = 0;
+    TK_ASSERT(isfinite(value));
     if (signbit(value)) *out++ = '-';
     value = fabsf(value);
     if (value == 0) {
@@ -32,6 +34,7 @@ size_t tk_float_text(float value, char *out) {
     uint64_t whole = shortest(value, &power);
     for (uint64_t rest = whole; rest; rest /= 10) digits[n++] = (char)('0' + rest % 10); /* the last first */
     int exponent = power + n - 1;
+    TK_ASSERT(n > 0 && n <= MOST && exponent > -100 && exponent < 100); /* at most TK_FLOAT_CHARS characters */
     if (exponent < -4 || exponent >= 16) {
         *out++ = digits[n - 1];
         if (n > 1) *out++ = '.';

@@ -24,6 +24,8 @@ double tk_glove_run(const tk_glove_work *w, int isa, int threads) {
     tk_glove_job job = {.w = w, .run = tk_float_kernels_of(isa)->glove};
     double loss = 0;
     size_t parts = (w->n + PART_RECORDS - 1) / PART_RECORDS;
+    TK_ASSERT(threads > 0 && w->n && w->step && w->step % 16 == 0 && w->records);
+    TK_ASSERT((uintptr_t)w->words % 64 == 0 && (uintptr_t)w->contexts % 64 == 0);
     if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;
     if ((size_t)threads > parts) threads = (int)parts;
     tk_team_run(work, &job, threads);

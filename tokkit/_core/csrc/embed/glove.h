@@ -8,6 +8,8 @@ typedef struct {
     float log_count, weight; /* log x and f(x) */
 } tk_glove_record;
 
+_Static_assert(sizeof(tk_glove_record) == 16, "records are made as arrays of 16 bytes");
+
 /* The state of a word is two halves of `step` floats, a multiple of 16, on 64 bytes. The first half has d dimensions,
    a bias and a 1; a context's has the 1 before the bias, so that one product adds both biases. The second half is
    AdaGrad's sums of squares. The 1 and what fills the half up have the rate 0: they stay as they are. */

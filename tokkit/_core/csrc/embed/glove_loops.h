@@ -27,6 +27,7 @@ TK_INLINE void glove_descend(float *x, vf now, vf gradient, vf rate, size_t step
 static double glove(const tk_glove_work *w, size_t from, size_t to) {
     const size_t step = w->step;
     double loss = 0;
+    TK_ASSERT(from <= to && to <= w->n && step % VL == 0);
     for (size_t i = from; i < to; i++) {
         const tk_glove_record r = w->records[i];
         float *word = w->words + 2 * step * r.word, *context = w->contexts + 2 * step * r.context;

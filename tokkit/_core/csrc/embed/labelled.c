@@ -12,6 +12,7 @@ static int push_number(tk_word_counts *words, const uint8_t *word, size_t n, tk_
 }
 
 int tk_labelled_read(tk_word_counts *words, const uint8_t *text, size_t n, int last, tk_row_list *ids, size_t *used) {
+    TK_ASSERT((text || !n) && !words->longest && ids && used);
     *used = 0;
     for (size_t i = 0, from; i < n; *used = i) {
         int status = TK_OK;
@@ -33,9 +34,11 @@ void tk_line_free(tk_line *line) {
 
 /* The rows of a number, and its hash where n-grams of words want it. */
 TK_INLINE int push_word(const tk_line_rows *o, uint32_t id, tk_line *line) {
+    TK_ASSERT(o->longest < 2 || o->hashes);
     if (o->longest > 1 && tk_row_push(&line->hashes, o->hashes[id])) return TK_NO_MEMORY;
     if (!o->ends) return id < o->n_words ? tk_row_push(&line->rows, id) : TK_OK;
     int64_t from = id ? o->ends[id - 1] : 0;
+    TK_ASSERT(o->ends[id] >= from && from >= 0);
     size_t n = (size_t)(o->ends[id] - from);
     tk_row_list *rows = &line->rows;
     if (!n) return TK_OK;

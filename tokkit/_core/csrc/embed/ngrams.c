@@ -20,6 +20,7 @@ int tk_row_push(tk_row_list *list, uint32_t row) {
 }
 
 TK_INLINE int push_bucket(const tk_ngram_rows *o, uint32_t bucket, tk_row_list *out) {
+    TK_ASSERT(bucket < o->bucket);
     if (!o->left) return tk_row_push(out, o->first + bucket);
     return o->left[bucket] < 0 ? TK_OK : tk_row_push(out, o->first + (uint32_t)o->left[bucket]);
 }
@@ -30,6 +31,7 @@ TK_INLINE int begins(uint8_t byte) { return (byte & 0xC0) != 0x80; }
 
 int tk_ngrams_of_word(const tk_ngram_rows *o, const uint8_t *word, size_t n, tk_row_list *out) {
     size_t end = n + 2;
+    TK_ASSERT((word || !n) && (!o->max_n || o->min_n <= o->max_n));
     if (!o->bucket) return TK_OK;
     for (size_t i = 0; i < end; i++) {
         uint32_t hash = FNV_START;

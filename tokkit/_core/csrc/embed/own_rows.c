@@ -7,6 +7,7 @@ enum { LINE_FLOATS = 16 };
 
 int tk_own_rows_make(tk_own_rows *o, float *matrix, size_t d, size_t first, size_t n) {
     *o = (tk_own_rows){.matrix = matrix, .first = first, .d = d};
+    TK_ASSERT(!n || (matrix && d));
     if (!n) return TK_OK;
     /* A line at either end, so that no other thread writes near. */
     o->memory = tk_table_alloc((2 * n * d + 2 * LINE_FLOATS) * sizeof *o->memory);

@@ -50,6 +50,7 @@ TK_INLINE void tk_own_row_prefetch(const tk_own_rows *o, const float *row) {
 TK_INLINE void tk_own_row_add(const tk_own_rows *o, float *row) {
     uintptr_t at = (uintptr_t)row - (uintptr_t)o->own;
     if (at >= o->bytes) return;
+    TK_ASSERT(at % (o->d * sizeof(float)) == 0); /* the start of a copy */
     float *restrict own = row, *restrict shared = (float *)((uintptr_t)row - o->to_own);
     float *restrict before = (float *)((uintptr_t)o->before + at);
     for (size_t i = 0; i < o->d; i++) before[i] = own[i] = shared[i] += own[i] - before[i];

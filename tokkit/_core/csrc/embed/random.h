@@ -31,6 +31,7 @@ TK_INLINE uint32_t tk_random_next(tk_random *r) {
 
 /* A number below n, each as likely as the others to n / 2^32. */
 TK_INLINE uint32_t tk_random_below(tk_random *r, uint32_t n) {
+    TK_ASSERT(n);
     return (uint32_t)((uint64_t)tk_random_next(r) * n >> 32);
 }
 #endif

@@ -9,6 +9,7 @@ void tk_sentences_free(tk_sentences *s) {
 }
 
 int tk_sentences_end(tk_sentences *s) {
+    TK_ASSERT(s->last_end <= s->n_all);
     if (s->n_all == s->last_end) return TK_OK;
     if (tk_reserve(&s->ends, &s->ends_capacity, s->n_ends + 1, sizeof *s->ends)) return TK_NO_MEMORY;
     s->ends[s->n_ends++] = s->last_end = s->n_all;
@@ -16,6 +17,7 @@ int tk_sentences_end(tk_sentences *s) {
 }
 
 TK_INLINE int add_word(tk_sentences *s, const uint8_t *word, size_t n) {
+    TK_ASSERT(n && s->max_words && s->n_all - s->last_end < (int64_t)s->max_words);
     uint32_t number;
     int status = tk_word_counts_number(&s->words, word, n, 1, &number);
     if (TK_UNLIKELY(status)) return status;
@@ -67,6 +69,7 @@ size_t tk_sentences_map(uint32_t *ids, size_t n_ids, int64_t *ends, size_t *n_en
     size_t to = 0, from = 0, left = 0;
     for (size_t e = 0; e < *n_ends; e++) {
         size_t begin = to;
+        TK_ASSERT(ends[e] >= (int64_t)from && ends[e] <= (int64_t)n_ids && to <= from);
         for (; from < (size_t)ends[e] && from < n_ids; from++) {
             uint32_t id = map[ids[from]];
             ids[to] = id;

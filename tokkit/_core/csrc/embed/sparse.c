@@ -2,4 +2,7 @@
 #include "embed/sparse.h"
 #include "nn/float_kernels.h"
 
-void tk_sparse_run(const tk_sparse_work *w, int isa) { tk_float_kernels_of(isa)->sparse(w); }
+void tk_sparse_run(const tk_sparse_work *w, int isa) {
+    TK_ASSERT(w->k && (!w->rows || (w->starts && w->x && w->y && w->starts[w->rows] >= w->starts[0])));
+    tk_float_kernels_of(isa)->sparse(w);
+}

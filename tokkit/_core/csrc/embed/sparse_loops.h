@@ -8,6 +8,7 @@ static void sparse(const tk_sparse_work *w) {
     int64_t at = 0;
     for (size_t row = 0; row < w->rows; row++) {
         for (const int64_t end = w->starts[row + 1] - w->starts[0]; at < end; at++) {
+            TK_ASSERT(w->indices[at] >= 0);
             const size_t other = (size_t)w->indices[at];
             const float *x = w->x + (w->transposed ? row : other) * k;
             float *y = w->y + (w->transposed ? other : row) * k;

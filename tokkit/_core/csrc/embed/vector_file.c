@@ -15,6 +15,7 @@ void tk_vector_reader_free(tk_vector_reader *r) {
 
 /* Take the key of row n, and with it the row. */
 static int add_key(tk_vector_reader *r, const uint8_t *key, size_t n) {
+    TK_ASSERT(r->n < r->capacity);
     if (tk_reserve(&r->offsets, &r->offsets_capacity, r->n + 2, sizeof *r->offsets) != TK_OK) return TK_NO_MEMORY;
     if (!r->n) r->offsets[0] = 0;
     size_t start = (size_t)r->offsets[r->n];
@@ -77,7 +78,9 @@ static int binary_records(tk_vector_reader *r, const uint8_t *data, size_t n, si
 }
 
 int tk_vectors_binary(tk_vector_reader *r, const uint8_t *data, size_t n, size_t *used) {
+    TK_ASSERT(r->d && r->n <= r->capacity && (data || !n));
     const int status = binary_records(r, data, n, used);
+    TK_ASSERT(*used <= n && (!r->n || (r->offsets[0] == 0 && r->offsets[r->n] > r->offsets[r->n - 1])));
     r->consumed += *used;
     return status;
 }
@@ -165,6 +168,7 @@ static int text_line(tk_vector_reader *r, const uint8_t *data, const uint8_t *p,
 
 int tk_vectors_text(tk_vector_reader *r, const uint8_t *data, size_t n, int last, size_t *used) {
     *used = 0;
+    TK_ASSERT(r->d && r->rows && r->n <= r->capacity && (data || !n));
     while (r->n < r->capacity && *used < n) {
         const uint8_t *p = data + *used, *end = memchr(p, '\n', n - *used);
         if (!end && !last) return TK_VECTOR_OK;
@@ -173,6 +177,7 @@ int tk_vectors_text(tk_vector_reader *r, const uint8_t *data, size_t n, int last
         int status = text_line(r, data, p, end);
         if (status != TK_VECTOR_OK) return status;
         *used = (size_t)(end - data) + (end < data + n);
+        TK_ASSERT(*used <= n);
     }
     return TK_VECTOR_OK;
 }

@@ -14,6 +14,7 @@ enum {
 };
 
 enum { TK_VECTOR_KEY_BYTES = 1 << 16, TK_FLOAT_CHARS = 24 };
+_Static_assert(sizeof(float) == 4, "numbers of .bin are copied");
 
 typedef struct {
     size_t d;          /* numbers of a vector */

@@ -68,6 +68,7 @@ static int get_copies(tk_word2vec_scratch *s, const tk_word2vec *w, int worker, 
     s->several = threads > 1;
     s->drawn_by_all = DRAWN_BY_ALL;
     s->part_mask = (uint32_t)((parts - 1) * (GROUP / parts));
+    TK_ASSERT(parts && parts <= MOST_PARTS && !(parts & (parts - 1)) && GROUP % parts == 0);
     int status = tk_own_rows_make(&s->in, w->in, w->d, 0, in);
     if (!status) status = tk_own_rows_make(&s->out, w->out, w->d, 0, out);
     if (!status) status = tk_own_rows_make(&s->nodes, w->nodes, w->d, w->n - 1 - nodes, nodes);
@@ -77,11 +78,16 @@ static int get_copies(tk_word2vec_scratch *s, const tk_word2vec *w, int worker, 
 int tk_word2vec_run(const tk_word2vec *w, tk_word2vec_part *part, int isa, int threads) {
     size_t n = part->to - part->from, longest = 0;
     if (part->to <= part->from) return TK_OK;
+    TK_ASSERT(threads > 0 && w->in && (w->out || w->nodes) && w->n && w->d && w->window && w->ids && w->ends);
+    TK_ASSERT(!w->batched || (w->skip_gram && w->out && !w->nodes));
+    TK_ASSERT(!w->out || !w->negative || (w->negatives.cumulated && w->negatives.guide));
     for (size_t s = part->from; s < part->to; s++) {
+        TK_ASSERT(w->ends[s] >= (s ? w->ends[s - 1] : 0));
         size_t words = (size_t)(w->ends[s] - (s ? w->ends[s - 1] : 0));
         if (words > longest) longest = words;
     }
     size_t ids = (size_t)(w->ends[part->to - 1] - (part->from ? w->ends[part->from - 1] : 0));
+    TK_ASSERT(ids); /* no sentence is empty */
     train_job job = {.w = w, .part = part, .run = tk_float_kernels_of(isa)->word2vec, .each = n * TURN_IDS / ids + 1};
     size_t turns = (n + job.each - 1) / job.each;
     if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;

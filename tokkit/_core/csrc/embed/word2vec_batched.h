@@ -72,6 +72,7 @@ TK_INLINE void batch_step_of(const int n, word2vec_run *run, float *const *in, s
 static void learn_window(word2vec_run *run, const word2vec_step *step) {
     float *in[INPUTS];
     logistic_group g;
+    TK_ASSERT(step->n_targets && step->n_targets <= run->w->negative + 1 && (int)TARGETS <= (int)LOGISTIC_ROWS);
     for (size_t from = 0; from < step->n_targets;) {
         float times[LOGISTIC_LANES] = {0};
         size_t n = 0;

@@ -46,6 +46,7 @@ TK_INLINE void draw_targets(word2vec_run *run, word2vec_step *step, const int se
             size_t is_moved = tk_unforeseen((drawn >= s->drawn_by_all) & (moved < w->n));
             drawn ^= change & (0 - (uint32_t)is_moved);
         }
+        TK_ASSERT(drawn < w->n && n <= w->negative);
         float *other = tk_row(&out, drawn);
         if (TK_UNLIKELY(other == word)) continue;
         for (size_t i = 1; i < n; i++) step->distinct &= targets[i] != other;
@@ -79,6 +80,7 @@ TK_INLINE void learn_path(word2vec_run *run, const word2vec_step *now, float *x,
     uint32_t word = run->s->words[now->centre];
     size_t begin = word ? (size_t)w->path_ends[word - 1] : 0, end = (size_t)w->path_ends[word];
     int apart = !step && end - begin > LOGISTIC_ROWS;
+    TK_ASSERT(word < w->n && begin <= end);
     float *to = step ? step : apart ? run->s->step : x;
     const tk_own_rows nodes = run->s->nodes;
     logistic_group g = {.signs = {0}};
@@ -105,6 +107,7 @@ static void learn_pair(word2vec_run *run, const word2vec_step *step) {
 static void learn_cbow(word2vec_run *run, const word2vec_step *step) {
     const tk_word2vec *w = run->w;
     tk_word2vec_scratch *s = run->s;
+    TK_ASSERT(step->from <= step->centre && step->centre < step->to && step->to - step->from > 1);
     const float by = 1.0f / (float)(step->to - step->from - 1);
     const tk_own_rows in = s->in;
     float **rows = s->rows;
@@ -208,6 +211,7 @@ TK_INLINE void learn_part(const tk_word2vec *w, const tk_word2vec_part *part, si
         run.random = tk_random_of(w->seed + part->epoch * UINT64_C(0x9E3779B97F4A7C15), s);
         for (size_t i = begin; i < end; i++) {
             scratch->words[n] = w->ids[i];
+            TK_ASSERT(w->ids[i] < w->n);
             n += !w->keep || w->keep[w->ids[i]] >= tk_random_next(&run.random);
         }
         scratch->n_words += n;

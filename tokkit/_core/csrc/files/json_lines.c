@@ -32,6 +32,7 @@ const uint8_t tk_json_escapes[256] = {
     ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t'};
 
 const uint8_t *tk_json_plain(const uint8_t *p, const uint8_t *end, uint8_t **written, uint64_t *beyond) {
+    TK_ASSERT(p <= end && written && *written && beyond);
     uint8_t *out = *written;
     for (;;) {
         for (; end - p >= 8; p += 8, out += 8) {
@@ -111,6 +112,7 @@ static int skip_number(reader *r) {
 
 /* `out` is room for what strings have. */
 static int skip_value(reader *r, uint8_t *out, int depth) {
+    TK_ASSERT(depth <= TK_JSON_DEPTH && r->p <= r->end);
     uint8_t c = next(r), last = c == '{' ? '}' : ']';
     switch (c) {
     case '"': return r->p++, take_string(r, out, 0) != NULL;
@@ -162,6 +164,8 @@ static int is_empty(const uint8_t *p, const uint8_t *end) {
 
 int tk_json_texts_read(tk_json_texts *t, const uint8_t *data, size_t n, size_t *at) {
     reader r = {t, data + *at, data + n, 0};
+    TK_ASSERT(!n || !data[n] || data[n - 1] == '\n'); /* what ends every loop */
+    TK_ASSERT(*at <= n && t->by && t->texts && (!*at || data[*at - 1] == '\n'));
     while (r.p < r.end) {
         const uint8_t *line = r.p;
         if (is_empty(r.p, r.end)) {
@@ -175,6 +179,7 @@ int tk_json_texts_read(tk_json_texts *t, const uint8_t *data, size_t n, size_t *
             if (r.beyond && tk_utf8_invalid(line, length) != length) break;
             int status = tk_reserve(&t->ends, &t->ends_capacity, t->n_texts + 1, sizeof *t->ends);
             if (status != TK_OK) return status;
+            TK_ASSERT(end >= text && (size_t)(end - text) <= length); /* escapes are longer than what they stand for */
             t->n_texts_bytes = (size_t)(end - t->texts);
             t->ends[t->n_texts++] = (int64_t)t->n_texts_bytes;
         }

@@ -23,8 +23,8 @@ typedef struct {
     size_t n_lines; /* lines that were read, empty ones too */
 } tk_json_texts;
 
-/* Read lines of data[:n] from *at, where one begins, on: to the end, or to one that is left. data[n] is 0.
-   TK_OK or TK_NO_MEMORY. */
+/* Read lines of data[:n] from *at, where one begins, on: to the end, or to one that is left. data[n] is 0, or
+   data[n - 1] a line break. TK_OK or TK_NO_MEMORY. */
 int tk_json_texts_read(tk_json_texts *t, const uint8_t *data, size_t n, size_t *at);
 
 /* Copy the bytes of a string to *out, which moves on, and the characters of escapes of one letter: up to a quote, a

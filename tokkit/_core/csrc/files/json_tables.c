@@ -109,6 +109,7 @@ TK_INLINE int take_string(reader *r, tk_json_table *t) {
             p++;
         }
     }
+    TK_ASSERT(p < r->end && (size_t)(out - t->bytes) <= (size_t)(p - r->start));
     r->p = p + 1;
     t->n_bytes = (size_t)(out - t->bytes);
     return 1;
@@ -129,6 +130,9 @@ static int take_id(reader *r, uint32_t *id) {
 static const double TENS[] = {TEN_TENS(0), TEN_TENS(1), TEN_TENS(2), TEN_TENS(3), TEN_TENS(4), TEN_TENS(5)};
 
 enum { MOST_DIGITS = 19, MOST_POWER = 59 }; /* 19 digits always fit 64 bits */
+
+_Static_assert(sizeof TENS / sizeof *TENS == MOST_POWER + 1, "a power each");
+_Static_assert((TK_MOST_ID + 1) % 8 == 0, "a bit each");
 
 /* A number as tokenizers reads it: all digits as one integer, rounded, times or by a power of ten, rounded again.
    Ones of more digits, or far from 1, are left to who asked. */
@@ -269,6 +273,7 @@ static int read_object(reader *r, tk_json_tables *found, int is_model) {
 int tk_json_tables_read(tk_json_tables *found, const uint8_t *text, size_t n) {
     static const uint8_t mark[3] = {0xEF, 0xBB, 0xBF}; /* of the byte order */
     reader r = {text, text, text + n};
+    TK_ASSERT(found && text && !text[n]); /* every loop stops there */
     memset(found, 0, sizeof *found);
     if (n >= sizeof mark && !memcmp(text, mark, sizeof mark)) r.p += sizeof mark;
     return read_object(&r, found, 0);

@@ -41,11 +41,13 @@ int tk_machine_init_kinds(tk_machine *m) {
             m->first_class[range++] = n;
             for (unsigned byte = sequences[s].ranges[2 * k]; byte <= sequences[s].ranges[2 * k + 1]; byte++) {
                 uint8_t class_ = m->network->class_of[byte];
+                TK_ASSERT(n < TK_KIND_RANGES * (size_t)256 && range <= TK_KIND_RANGES);
                 if (!seen[class_]) m->range_classes[n++] = class_;
                 seen[class_] = 1;
             }
         }
     }
+    TK_ASSERT(range == TK_KIND_RANGES);
     m->first_class[range] = n;
     return TK_OK;
 }
@@ -67,6 +69,7 @@ static int step_all(tk_machine *m, const small_set *from, size_t range, small_se
             if (next == TK_DEAD) return DIES;
             if (has(to, next)) continue;
             if (to->n == SET) return FULL;
+            TK_ASSERT(to->n < SET && next < m->n_states);
             to->states[to->n++] = next;
         }
     }
@@ -92,6 +95,7 @@ static int step_character(tk_machine *m, const small_set *from, unsigned kind, s
 }
 
 unsigned tk_machine_any(tk_machine *m, uint32_t state, unsigned kind) {
+    TK_ASSERT(state < m->n_states && kind < TK_KINDS);
     if (m->states[state].any[kind] != TK_ANY_UNKNOWN) return m->states[state].any[kind];
     small_set level = {.states = {state}, .n = 1}, seen = level, next;
     unsigned n = 0;

@@ -17,6 +17,7 @@ static uint32_t *more_slots(uint32_t *slots, size_t *n) {
 /* ---- stacks */
 
 static size_t frame_slot(const tk_machine *m, uint32_t node, uint32_t parent) {
+    TK_ASSERT(m->n_frame_slots && !(m->n_frame_slots & (m->n_frame_slots - 1)) && parent < m->n_frames);
     size_t i = (size_t)tk_mix64(thread_of(node, parent)) & (m->n_frame_slots - 1);
     while (m->frame_slots[i]) {
         tk_frame frame = m->frames[m->frame_slots[i]];
@@ -28,6 +29,7 @@ static size_t frame_slot(const tk_machine *m, uint32_t node, uint32_t parent) {
 
 /* The stack with one more node, 0 if there is no memory for it. */
 static uint32_t pushed(tk_machine *m, uint32_t node, uint32_t parent) {
+    TK_ASSERT(node < m->network->n_nodes && m->n_frames && parent < m->n_frames);
     if (m->n_frames * 2 >= m->n_frame_slots) {
         uint32_t *slots = more_slots(m->frame_slots, &m->n_frame_slots);
         if (!slots) return 0;
@@ -46,6 +48,7 @@ static uint32_t pushed(tk_machine *m, uint32_t node, uint32_t parent) {
 /* ---- the threads of a state */
 
 static size_t found_slot(const tk_machine *m, uint64_t thread) {
+    TK_ASSERT(m->n_found_slots && !(m->n_found_slots & (m->n_found_slots - 1)) && m->n_found < m->n_found_slots);
     size_t i = (size_t)tk_mix64(thread) & (m->n_found_slots - 1);
     while (m->found_slots[i] && m->found[m->found_slots[i] - 1] != thread) i = (i + 1) & (m->n_found_slots - 1);
     return i;
@@ -83,6 +86,7 @@ static int close_found(tk_machine *m) {
     for (size_t k = 0; k < m->n_found; k++) {
         uint32_t node = (uint32_t)m->found[k], stack = (uint32_t)(m->found[k] >> 32), inner;
         int status = TK_OK;
+        TK_ASSERT(node < net->n_nodes && stack < m->n_frames);
         if (net->ends[node] && stack)
             status = found(m, thread_of(m->frames[stack].node, m->frames[stack].parent));
         for (uint32_t j = net->first_jump[node]; !status && j < net->first_jump[node + 1]; j++) {
@@ -122,6 +126,7 @@ static void sort_threads(uint64_t *threads, size_t n) {
 }
 
 static size_t state_slot(const tk_machine *m, const uint64_t *threads, size_t n) {
+    TK_ASSERT(n && m->n_state_slots && !(m->n_state_slots & (m->n_state_slots - 1)));
     size_t i = (size_t)tk_hash_bytes((const uint8_t *)threads, n * sizeof *threads) & (m->n_state_slots - 1);
     while (m->state_slots[i]) {
         const tk_state *state = &m->states[m->state_slots[i]];
@@ -134,6 +139,7 @@ static size_t state_slot(const tk_machine *m, const uint64_t *threads, size_t n)
 /* Append a state; its threads are the last n of m->threads. */
 static int append(tk_machine *m, size_t n, int accepts) {
     unsigned width = m->network->n_classes;
+    TK_ASSERT(n <= m->n_threads && (n == 0) == (m->n_states == TK_DEAD));
     if (tk_reserve(&m->states, &m->states_capacity, m->n_states + 1, sizeof *m->states) ||
         tk_reserve(&m->next, &m->next_capacity, (m->n_states + 1) * width, sizeof *m->next))
         return TK_NO_MEMORY;
@@ -150,6 +156,7 @@ static int append(tk_machine *m, size_t n, int accepts) {
 /* The number of the state of n sorted threads, TK_NOT_COMPUTED if there is no memory for it. */
 static uint32_t numbered(tk_machine *m, const uint64_t *threads, size_t n, int accepts) {
     if (!n) return TK_DEAD;
+    for (size_t k = 1; k < n; k++) TK_ASSERT(threads[k - 1] < threads[k]);
     if (m->n_states * 2 >= m->n_state_slots) {
         uint32_t *slots = more_slots(m->state_slots, &m->n_state_slots);
         if (!slots) return TK_NOT_COMPUTED;
@@ -201,6 +208,8 @@ uint32_t tk_machine_compute(tk_machine *m, uint32_t state, unsigned class_) {
     const tk_network *net = m->network;
     const uint8_t byte = net->example[class_];
     int status = TK_OK;
+    TK_ASSERT(state < m->n_states && class_ < net->n_classes && !m->n_found);
+    TK_ASSERT(m->next[(size_t)state * net->n_classes + class_] == TK_NOT_COMPUTED);
     if (tk_machine_bytes(m) > m->max_bytes) {
         m->status = TK_TOO_LARGE;
         return TK_NOT_COMPUTED;
@@ -223,7 +232,28 @@ uint32_t tk_machine_compute(tk_machine *m, uint32_t state, unsigned class_) {
 
 /* ---- the machine */
 
+/* Whether edges and jumps lead to nodes, the edges of a node rise, and classes are below their number. */
+static inline int is_sound(const tk_network *net) {
+    for (size_t node = 0; node < net->n_nodes; node++) {
+        if (net->first_edge[node] > net->first_edge[node + 1] || net->first_jump[node] > net->first_jump[node + 1])
+            return 0;
+        for (uint32_t e = net->first_edge[node]; e < net->first_edge[node + 1]; e++)
+            if (net->low[e] > net->high[e] || net->target[e] >= net->n_nodes ||
+                (e > net->first_edge[node] && net->low[e] <= net->high[e - 1]))
+                return 0;
+        for (uint32_t j = net->first_jump[node]; j < net->first_jump[node + 1]; j++)
+            if (net->resume[j] >= net->n_nodes || (net->entry[j] != TK_NO_RULE && net->entry[j] >= net->n_nodes))
+                return 0;
+    }
+    for (unsigned byte = 0; byte < 256; byte++)
+        if (net->class_of[byte] >= net->n_classes) return 0;
+    for (unsigned k = 0; k < net->n_classes; k++)
+        if (net->class_of[net->example[k]] != k) return 0;
+    return net->start < net->n_nodes;
+}
+
 int tk_machine_init(tk_machine *m, const tk_network *network, size_t max_bytes) {
+    TK_ASSERT(is_sound(network));
     memset(m, 0, sizeof *m);
     m->network = network;
     m->max_bytes = max_bytes;
@@ -266,6 +296,7 @@ size_t tk_machine_bytes(const tk_machine *m) {
 /* Push in `made` the stacks that the old machine's live states have; `renumbered` says which is which. */
 static int keep_frames(tk_machine *made, const tk_machine *old, const uint32_t *live, size_t n, uint32_t *renumbered) {
     for (size_t k = 0; k < n; k++) {
+        TK_ASSERT(live[k] < old->n_states);
         const tk_state *state = &old->states[live[k]];
         for (size_t t = 0; t < state->n_threads; t++) renumbered[old->threads[state->first_thread + t] >> 32] = 1;
     }
@@ -275,6 +306,7 @@ static int keep_frames(tk_machine *made, const tk_machine *old, const uint32_t *
     renumbered[0] = 0;
     for (size_t f = 1; f < old->n_frames; f++) {
         if (!renumbered[f]) continue;
+        TK_ASSERT(old->frames[f].parent < f);
         renumbered[f] = pushed(made, old->frames[f].node, renumbered[old->frames[f].parent]);
         if (!renumbered[f]) return TK_NO_MEMORY;
     }

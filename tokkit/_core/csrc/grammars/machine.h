@@ -15,6 +15,7 @@ enum { TK_DEAD = 0 }; /* the state in which nothing is possible */
 enum { TK_PLAIN, TK_LETTERS, TK_KINDS };
 enum { TK_KIND_RANGES = 31 }; /* ranges of bytes that characters of both kinds are made of: see kinds.c */
 #define TK_MAX_THREADS 65536
+_Static_assert(TK_ANY_MAX < TK_ANY_UNKNOWN && TK_ANY_UNKNOWN < TK_ANY_NUMBER && TK_ANY_NUMBER <= UINT8_MAX, "bytes");
 
 typedef struct {
     uint32_t node, parent; /* parent: another frame, 0 is the empty stack */
@@ -78,6 +79,7 @@ uint32_t tk_machine_compute(tk_machine *machine, uint32_t state, unsigned class_
 
 TK_INLINE uint32_t tk_machine_step(tk_machine *machine, uint32_t state, uint8_t byte) {
     unsigned class_ = machine->network->class_of[byte];
+    TK_ASSERT(state < machine->n_states);
     uint32_t next = machine->next[(size_t)state * machine->network->n_classes + class_];
     return TK_LIKELY(next != TK_NOT_COMPUTED) ? next : tk_machine_compute(machine, state, class_);
 }

@@ -33,6 +33,7 @@ static int walk(tk_machine *m, const tk_sorted_trie *trie, uint32_t state, uint8
     if (states) states[0] = state;
     for (size_t i = 0; !status && i < trie->n_nodes;) {
         const tk_trie_node *node = &trie->nodes[i];
+        TK_ASSERT(node->depth && node->depth <= trie->max_depth && node->after > i && node->after <= trie->n_nodes);
         n_seen++;
         unsigned class_ = class_of[node->byte];
         uint32_t next = m->next[(size_t)states[node->depth - 1] * width + class_];
@@ -69,6 +70,7 @@ static int walk(tk_machine *m, const tk_sorted_trie *trie, uint32_t state, uint8
 }
 
 static int compute(tk_machine *m, const tk_token_tries *tries, uint32_t state, int first, uint8_t *bits) {
+    TK_ASSERT(!first || state == m->start);
     memset(bits, 0, tk_mask_bytes(tries->n_bits));
     for (size_t g = 0; g < TK_TOKEN_GROUPS; g++) {
         const tk_sorted_trie *trie = &tries->groups[g];
@@ -97,6 +99,7 @@ static int keep_set(tk_machine *m, tk_token_set *set, const uint8_t *bits, size_
     if (!ids) return TK_NO_MEMORY;
     for (; k < n_bytes && n + 8 <= n_bits / FEW; k++)
         for (unsigned b = bits[k]; b; b &= b - 1) ids[n++] = (uint32_t)(k * 8 + tk_lowest_bit(b));
+    TK_ASSERT(n <= n_bits / FEW + 1 && !set->bits && !set->ids);
     if (k == n_bytes) {
         uint32_t *fitting = realloc(ids, (n ? n : 1) * sizeof *ids);
         *set = (tk_token_set){.ids = fitting ? fitting : ids, .n_ids = n};
@@ -112,6 +115,7 @@ static int keep_set(tk_machine *m, tk_token_set *set, const uint8_t *bits, size_
 }
 
 int tk_allowed_tokens(tk_machine *m, const tk_token_tries *tries, uint32_t state, int first, uint8_t *bits) {
+    TK_ASSERT(state < m->n_states && (bits || !tries->n_bits));
     const tk_token_set *set = first ? &m->allowed_first : &m->states[state].allowed;
     size_t n_bytes = tk_mask_bytes(tries->n_bits);
     if (set->bits) {
@@ -131,6 +135,7 @@ int tk_allowed_tokens(tk_machine *m, const tk_token_tries *tries, uint32_t state
 
 void tk_mask_logits(float *logits, size_t n, const uint8_t *bits, size_t n_bits) {
     size_t i = 0, within = n < n_bits ? n : n_bits;
+    TK_ASSERT((logits || !n) && (bits || !n_bits));
     for (; i + 64 <= within; i += 64) {
         uint64_t masked = 0; /* a bit for each logit that is not allowed */
         for (unsigned k = 0; k < 8; k++) masked |= (uint64_t)(uint8_t)~bits[(i >> 3) + k] << 8 * k;

@@ -13,6 +13,8 @@ typedef struct {
     uint32_t token; /* the first place in `ids` that is of this node, or after it */
 } tk_trie_node;
 
+_Static_assert(sizeof(tk_trie_node) == 16, "four nodes in a line of the cache");
+
 typedef struct tk_sorted_trie {
     tk_trie_node *nodes; /* [n_nodes + 1], the last one stands for the end */
     size_t n_nodes;

@@ -4,6 +4,8 @@
 
 enum { MOST = 253, WORTH = 8 }; /* more characters are counted as MOST, which only TK_ANY_NUMBER reaches */
 
+_Static_assert(MOST > TK_ANY_MAX && MOST < TK_ANY_UNKNOWN, "only TK_ANY_NUMBER reaches it");
+
 typedef struct {
     const uint8_t *bytes;
     size_t n;
@@ -68,6 +70,9 @@ static int build(tk_sorted_trie *trie, const sorted_token *tokens, size_t n, uns
     for (size_t t = 0; t < n; t++) {
         if (tokens[t].group != group) continue;
         size_t shared = before ? shared_prefix(before, &tokens[t]) : 0;
+        TK_ASSERT(tokens[t].id < n_bits && tokens[t].n <= UINT16_MAX);
+        TK_ASSERT(!before || shared == before->n || /* sorted */
+                  (shared < tokens[t].n && before->bytes[shared] < tokens[t].bytes[shared]));
         for (size_t d = before ? before->n : 0; d-- > shared;) trie->nodes[path[d]].after = (uint32_t)n_nodes;
         if (tk_reserve(&path, &path_capacity, tokens[t].n, sizeof *path) ||
             tk_reserve(&trie->nodes, &capacity, n_nodes + tokens[t].n + 1, sizeof *trie->nodes)) {
@@ -92,6 +97,7 @@ static int build(tk_sorted_trie *trie, const sorted_token *tokens, size_t n, uns
     if (!trie->nodes && tk_reserve(&trie->nodes, &capacity, 1, sizeof *trie->nodes)) return TK_NO_MEMORY;
     trie->nodes[n_nodes] = (tk_trie_node){.after = (uint32_t)n_nodes, .token = (uint32_t)trie->n_ids};
     trie->n_nodes = n_nodes;
+    TK_ASSERT(trie->n_ids == count);
     if (group < 2) count_kinds(trie);
     return TK_OK;
 }
@@ -106,6 +112,7 @@ int tk_token_tries_build(tk_token_tries *tries, const uint8_t *blob, const int64
     size_t kept = 0;
     for (size_t t = 0; t < n && !status; t++) {
         size_t length = (size_t)(offsets[t + 1] - offsets[t]);
+        TK_ASSERT(offsets[t] <= offsets[t + 1]);
         if (!length) continue;
         if (length > UINT16_MAX) status = TK_TOO_LARGE;
         long plain = plain_characters(blob + offsets[t], length);
@@ -135,6 +142,7 @@ static size_t merge(const tk_sorted_trie *trie, const uint8_t *class_of, merged_
     path[0] = 0;
     for (size_t i = 0; i < trie->n_nodes; i++) {
         const tk_trie_node *node = &trie->nodes[i];
+        TK_ASSERT(node->depth && node->depth <= trie->max_depth && node[1].token >= node->token);
         merged_node *parent = &made[path[node->depth - 1]];
         uint32_t found = parent->child;
         while (found && class_of[made[found].byte] != class_of[node->byte]) found = made[found].next;
@@ -161,6 +169,7 @@ static void write_merged(merged_node *made, uint32_t *waiting, tk_sorted_trie *t
         token += node->n_ids;
         for (uint32_t child = node->child; child; child = made[child].next) waiting[n_waiting++] = child;
     }
+    TK_ASSERT(token == to->n_ids);
     to->nodes[n] = (tk_trie_node){.after = (uint32_t)n, .token = (uint32_t)token};
     to->n_nodes = n;
     for (size_t i = n; i--;) {

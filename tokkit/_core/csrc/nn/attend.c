@@ -14,6 +14,7 @@ static int rounds(const tk_attention *a, const tk_float_kernels *by) {
 }
 
 void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_head *view) {
+    TK_ASSERT(sequence < a->batch && head < a->heads);
     ptrdiff_t s = (ptrdiff_t)sequence, n = (ptrdiff_t)head, kv = (ptrdiff_t)(head / a->group), b = s, q0 = 0, k0 = 0;
     view->n_queries = a->n_queries;
     view->n_keys = a->n_keys;
@@ -22,6 +23,7 @@ void tk_attention_head(const tk_attention *a, size_t sequence, size_t head, tk_h
         view->n_queries = (size_t)(a->q_starts[s + 1] - q0);
         view->n_keys = (size_t)(a->k_starts[s + 1] - k0);
     }
+    TK_ASSERT(!a->q_starts || (a->q_starts[s + 1] >= q0 && a->k_starts[s + 1] >= k0));
     view->q = a->q + b * a->q_by.batch + n * a->q_by.head + q0 * a->q_by.row;
     view->out = a->out + b * a->out_by.batch + n * a->out_by.head + q0 * a->out_by.row;
     const ptrdiff_t size = (ptrdiff_t)tk_kv_size(a->kv);
@@ -73,13 +75,26 @@ static void work(void *job, int worker) {
         size_t sequence = i / w->parts / w->kv_heads;
         size_t n = a->q_starts ? (size_t)(a->q_starts[sequence + 1] - a->q_starts[sequence]) : a->n_queries;
         size_t from = part * PART, to = from + PART < n ? from + PART : n;
+        TK_ASSERT(n <= a->n_queries && kv < w->kv_heads && sequence < a->batch);
+        TK_ASSERT((uintptr_t)room % 64 == 0);
         if (from >= n) continue;
         int few = n <= 4 && n * a->group <= TK_DECODE_ROWS && !a->lists;
         (few ? w->by->decode : w->flash)(a, sequence, kv, from, to, room);
     }
 }
 
+/* Whether the parts of an attention go together: see attend.h. */
+static inline int is_sound(const tk_attention *a) {
+    if (!a->q || !a->out || !a->group || !a->heads || a->heads % a->group || !a->d || !a->dv) return 0;
+    if (a->n_keys && (!a->k || !a->v)) return 0;
+    if (a->kv != TK_KV_FLOAT32 && (a->kv > TK_KV_INT8 || a->kv < 0 || a->batch > 1 || a->q_starts)) return 0;
+    if ((a->kv == TK_KV_INT8) != (a->k_scales && a->v_scales) || !a->q_starts != !a->k_starts) return 0;
+    if (a->blocks && (!a->block || a->block % TK_KEY_BLOCK)) return 0;
+    return a->left <= TK_FAR && a->right <= TK_FAR && a->cap >= 0;
+}
+
 int tk_attention_run(const tk_attention *a, int isa, int threads) {
+    TK_ASSERT(threads > 0 && (!a->batch || !a->n_queries || is_sound(a)));
     tk_attention_job job = {.a = a, .by = tk_float_kernels_of(isa), .kv_heads = a->heads / a->group};
     const int rounded = rounds(a, job.by);
     job.flash = rounded ? job.by->flash_bf16 : job.by->flash;

@@ -30,6 +30,7 @@ typedef struct {
 } tk_block_lists;
 
 enum { TK_LIST_PART = 16, TK_LIST_PARTS = TK_KEY_BLOCK / TK_LIST_PART };
+_Static_assert(TK_LIST_PARTS * TK_LIST_PART == TK_KEY_BLOCK && TK_DECODE_BLOCK % TK_PAIR == 0, "whole parts");
 
 typedef struct {
     const float *q;

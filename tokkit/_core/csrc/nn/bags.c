@@ -20,6 +20,8 @@ static void work(void *job, int worker) {
 
 void tk_bags_run(const tk_bag_work *w, int isa, int threads) {
     tk_bags_job job = {.w = w, .run = tk_float_kernels_of(isa)->bags};
+    TK_ASSERT(threads > 0 && (!w->n || (w->table && w->starts && w->out && w->m)));
+    for (size_t i = 0; i < w->n; i++) TK_ASSERT(w->starts[i] >= 0 && w->starts[i] <= w->starts[i + 1]);
     size_t parts = (w->n + PART_BAGS - 1) / PART_BAGS;
     if (w->n) tk_team_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
 }

@@ -42,6 +42,7 @@ static void norm_heads(const tk_decoder_job *job, float *x, size_t rows, size_t 
 }
 
 static void turn(const tk_decoder_job *job, float *x, const tk_span *span, size_t heads, const tk_angles *angles) {
+    TK_ASSERT(angles->cosines && angles->sines && angles->half && 2 * angles->half <= job->d->head_dim);
     const tk_decoder *d = job->d;
     tk_row_work w = {.x = x, .y = x, .n = heads * span->rows, .m = d->head_dim, .heads = heads, .rows = span->rows};
     w.half = angles->half;
@@ -72,6 +73,7 @@ static int attend(const tk_decoder_job *job, size_t layer, const tk_span *span, 
     const tk_decoder_layer *l = &d->layers[layer];
     const size_t size = d->head_dim;
     float *k = qkv + d->heads * size, *v = k + d->kv_heads * size;
+    TK_ASSERT(l->rope < 2 && (l->window == TK_FAR || l->window > 0));
     norm_heads(job, qkv, span->rows, d->heads, &l->q);
     norm_heads(job, k, span->rows, d->kv_heads, &l->k);
     if (l->rope >= 0) {
@@ -97,6 +99,7 @@ static int attend(const tk_decoder_job *job, size_t layer, const tk_span *span, 
 /* The attention of one sequence's new rows to its memory. */
 static int attend_memory(const tk_decoder_job *job, size_t layer, const tk_span *span, const float *q, float *mixed) {
     const tk_memory *m = span->memory;
+    TK_ASSERT(m && (!m->length || (m->k && m->v)));
     const size_t size = job->d->head_dim, at = layer * job->d->kv_heads * m->length * size;
     tk_attention a = attention_of(job, job->d->layers[layer].cross_q, span, q, mixed);
     a.k = m->k + at, a.v = m->v + at, a.n_keys = m->length;
@@ -191,6 +194,25 @@ static int through(const tk_decoder_job *job, size_t layer, const tk_span *spans
     return TK_OK;
 }
 
+/* Whether a layer's matrices have the sizes that the decoder states. */
+static inline int is_sound(const tk_decoder *d, const tk_decoder_layer *l) {
+    const size_t heads = d->heads * d->head_dim, kv = d->kv_heads * d->head_dim;
+    if (l->qkv->k != d->dim || l->qkv->n != heads + 2 * kv || l->o->k != heads || l->o->n != d->dim) return 0;
+    if (!l->cross_q != !l->cross_o) return 0;
+    if (l->cross_q && (l->cross_q->n != heads || l->cross_q->k != d->dim || l->cross_o->k != heads)) return 0;
+    if (l->experts) return l->experts->n && l->experts->top && l->experts->top <= l->experts->n;
+    return l->up->k == d->dim && l->up->n == d->hidden * (d->gated ? 2 : 1) && l->down->k == d->hidden &&
+           l->down->n == d->dim;
+}
+
+static inline int are_sound(const tk_decoder *d, const tk_kv *caches, const tk_memory *memories, size_t n) {
+    for (size_t i = 0; i < d->n_layers; i++)
+        if (!is_sound(d, &d->layers[i]) || (d->layers[i].cross_q && !memories)) return 0;
+    for (size_t i = 0; caches && i < n; i++)
+        if (caches[i].heads != d->kv_heads || caches[i].head_dim != d->head_dim) return 0;
+    return 1;
+}
+
 /* The next rows of a chunk: of one sequence after another, which without a cache stay whole. Returns their spans. */
 static size_t next_chunk(const size_t *rows, const tk_kv *caches, const tk_memory *memories, size_t n, size_t *i,
                          size_t *done, tk_span *spans, size_t *taken) {
@@ -219,6 +241,8 @@ int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_k
         if (!caches && rows[i] > chunk) chunk = rows[i];
     }
     if (!all || !d->n_layers) return TK_OK;
+    TK_ASSERT(threads > 0 && x && d->kv_heads && d->heads % d->kv_heads == 0 && d->head_dim && d->dim);
+    TK_ASSERT(are_sound(d, caches, memories, n));
     if (all < chunk) chunk = all;
     if (wide < d->hidden * (d->gated ? 2 : 1)) wide = d->hidden * (d->gated ? 2 : 1);
     job.wide_step = tk_padded(wide), job.dim_step = tk_padded(d->dim);
@@ -236,6 +260,7 @@ int tk_decoder_run(const tk_decoder *d, float *x, const size_t *rows, const tk_k
     i = done = 0; /* sequences, rows of sequence i */
     for (size_t row = 0; row < all && !status; row += taken) {
         size_t n_spans = next_chunk(rows, caches, memories, n, &i, &done, spans, &taken);
+        TK_ASSERT(taken && taken <= chunk && taken <= all - row && n_spans && n_spans <= chunk);
         float *at = x + row * d->dim;
         for (size_t layer = 0; layer < d->n_layers && !status; layer++) {
             status = through(&job, layer, spans, n_spans, at, taken);

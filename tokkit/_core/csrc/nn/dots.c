@@ -21,6 +21,7 @@ static void work(void *job, int worker) {
 void tk_dots_run(const tk_dot_work *w, int isa, int threads) {
     tk_dots_job job = {.w = w, .run = tk_float_kernels_of(isa)->dots, .each = PART_ITEMS / (w->m + 1) + 1};
     if (!w->n || !w->n_queries) return;
+    TK_ASSERT(threads > 0 && w->queries && w->scores && (w->x || !w->m));
     size_t parts = (w->n + job.each - 1) / job.each;
     tk_team_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
 }

@@ -62,6 +62,8 @@ static int through(const tk_encoder_job *job, const tk_chunk *chunk, float *room
     float *x = job->x + chunk->row * dim, *wide = room, *mixed = room + rows * job->wide_step;
     for (size_t i = 0; i < e->n_layers; i++) {
         const tk_encoder_layer *l = &e->layers[i];
+        TK_ASSERT(l->qkv->n == 3 * dim && l->qkv->k == dim && l->o->n == dim && l->o->k == dim);
+        TK_ASSERT(l->up->k == dim && l->down->k == l->up->n && l->down->n == dim && l->up->n <= job->wide_step);
         if (product(job, l->qkv, x, dim, rows, wide, job->wide_step, IDENTITY, NULL)) return TK_NO_MEMORY;
         if (look(job, chunk, wide, mixed)) return TK_NO_MEMORY;
         if (product(job, l->o, mixed, job->dim_step, rows, x, dim, IDENTITY, x)) return TK_NO_MEMORY;
@@ -95,6 +97,7 @@ static size_t cut(tk_encoder_job *job, tk_chunk *chunks, int64_t *relative, cons
             c->n++;
         } while (i < n && (size_t)(starts[i + 1] - (int64_t)c->row) <= most);
         c->rows = (size_t)(starts[i] - (int64_t)c->row);
+        TK_ASSERT(c->n && (c->rows <= most || c->n == 1));
         if (c->rows > greatest) greatest = c->rows;
     }
     return greatest;
@@ -104,6 +107,8 @@ int tk_encoder_run(const tk_encoder *e, float *x, const int64_t *starts, size_t 
                    int threads) {
     tk_encoder_job job = {.e = e, .x = x, .states = states, .rows = (size_t)starts[n], .isa = isa, .inside = 1};
     if (!job.rows || !e->n_layers) return TK_OK;
+    TK_ASSERT(threads > 0 && x && e->heads && e->dim && e->dim % e->heads == 0 && starts[0] == 0);
+    for (size_t i = 0; i < n; i++) TK_ASSERT(starts[i] <= starts[i + 1]);
     size_t most = job.rows / (2 * (size_t)threads), wide = 3 * e->dim;
     if (most > CHUNK_ROWS || threads == 1) most = CHUNK_ROWS;
     if (most < LEAST_ROWS) most = LEAST_ROWS;

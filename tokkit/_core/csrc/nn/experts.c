@@ -58,6 +58,7 @@ static void choose(const tk_experts_job *job, size_t row) {
             for (size_t j = 0; j < k; j++) taken |= chosen[j] == i;
             if (!taken && (best == e->n || logits[i] > logits[best])) best = i;
         }
+        TK_ASSERT(best < e->n);
         chosen[k] = (uint32_t)best;
         double share = exp((double)(logits[best] - most)) / sum;
         weights[k] = (float)share;
@@ -102,6 +103,7 @@ static int routed(const tk_experts_job *job) {
         const tk_choice *choices = job->choices + job->starts[i];
         const size_t n = job->starts[i + 1] - job->starts[i];
         const float *x = job->x + (n ? choices->row : 0) * job->x_step;
+        TK_ASSERT(n <= job->rows); /* no row goes to an expert twice */
         if (!n) continue;
         if (n > 1) {
             for (size_t r = 0; r < n; r++)
@@ -131,6 +133,8 @@ int tk_experts_run(const tk_experts *e, const float *x, size_t x_step, size_t ro
                    int activation, int isa, int threads) {
     tk_experts_job job = {.e = e, .x = x, .y = y, .x_step = x_step, .rows = rows, .dim = dim, .gated = gated,
                           .activation = activation, .isa = isa, .threads = threads};
+    TK_ASSERT(e->top && e->top <= e->n && e->router->n == e->n && e->router->k == dim && threads > 0);
+    TK_ASSERT(!e->shared_gate || (e->shared.up && e->shared_gate->n == 1));
     size_t hidden = e->shared.up && e->shared_hidden > e->hidden ? e->shared_hidden : e->hidden;
     job.wide_step = tk_padded(hidden * (gated ? 2 : 1)), job.dim_step = tk_padded(dim);
     float *room = tk_alloc(rows, (job.wide_step + 2 * job.dim_step + e->n + e->top) * sizeof(float));

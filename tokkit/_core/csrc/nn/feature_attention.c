@@ -28,6 +28,9 @@ static void work(void *job, int worker) {
 
 int tk_feature_attention_run(const tk_feature_attention *a, int isa, int threads) {
     tk_feature_job job = {.a = a, .run = tk_float_kernels_of(isa)->features, .kv_heads = a->heads / a->group};
+    TK_ASSERT(threads > 0 && a->group && a->heads % a->group == 0 && a->f && a->e && a->state);
+    TK_ASSERT(a->does && !(a->does & ~(TK_ABSORB | TK_ANSWER)) && a->feature >= 0 && a->feature < TK_FEATURES);
+    TK_ASSERT(a->does != (TK_ABSORB | TK_ANSWER) || a->n_queries == a->n_keys);
     size_t all = a->batch * job.kv_heads;
     if (!all) return TK_OK;
     if ((size_t)threads > all) threads = (int)all;

@@ -21,6 +21,9 @@ static void work(void *job, int worker) {
 int tk_grad_attention_run(const tk_grad_attention *a, int isa, int threads) {
     const tk_grad_kernels *by = tk_grad_kernels_of(isa);
     tk_grad_attention_job job = {.a = a, .run = a->dout ? by->attend_backward : by->attend};
+    TK_ASSERT(threads > 0 && a->group && a->heads % a->group == 0 && a->before <= a->n && a->after <= a->n);
+    TK_ASSERT(!a->dout || (a->dq && a->dk && a->dv && a->out && a->lse && (!a->d_by_distance || a->by_distance)));
+    TK_ASSERT(!a->by_distance || (a->zero < a->distances && a->zero + 1 >= a->n));
     size_t all = a->batch * (a->heads / a->group);
     if (!all || !a->n || !a->d) return TK_OK;
     if ((size_t)threads > all) threads = (int)all;

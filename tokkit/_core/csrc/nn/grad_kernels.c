@@ -14,4 +14,7 @@ static const tk_grad_kernels *const tables[TK_ISAS] = {
 #endif
 };
 
-const tk_grad_kernels *tk_grad_kernels_of(int isa) { return tables[isa]; }
+const tk_grad_kernels *tk_grad_kernels_of(int isa) {
+    TK_ASSERT(isa >= 0 && isa < TK_ISAS && tables[isa]);
+    return tables[isa];
+}

@@ -21,7 +21,9 @@ static void work(void *job, int worker) {
 int tk_grad_rows_run(tk_grad_rows_work *w, int what, int isa, int threads) {
     tk_grad_rows_job job = {.w = w, .run = tk_grad_kernels_of(isa)->rows[what], .n = w->n, .each = TK_GRAD_CHUNK};
     const int norm = what == TK_LAYER_NORM_BACK || what == TK_RMS_NORM_BACK, batch = what == TK_BATCH_NORM_BACK;
+    TK_ASSERT(what >= 0 && what < TK_GRAD_ROWS && threads > 0);
     if (!w->n || !w->m) return TK_OK;
+    TK_ASSERT(!(norm || batch) || w->dweight);
     if (what >= TK_BY_COLUMNS) { /* columns are apart: how many are one part changes no sum */
         job.n = w->m;
         job.each = (w->m + (size_t)threads - 1) / (size_t)threads;

@@ -28,6 +28,7 @@ static void to_int8(const float *x, size_t n, int8_t *y, float *scale) {
 
 static void store(const tk_kv *kv, const float *x, size_t step, size_t rows, size_t room, size_t row, void *to,
                   float *scales) {
+    TK_ASSERT(to && row + rows <= room && step >= kv->heads * kv->head_dim && (scales || kv->type != TK_KV_INT8));
     const size_t size = kv->head_dim;
     for (size_t r = 0; r < rows; r++, x += step)
         for (size_t h = 0; h < kv->heads; h++) {
@@ -40,6 +41,7 @@ static void store(const tk_kv *kv, const float *x, size_t step, size_t rows, siz
 
 void tk_kv_keep(const tk_kv *kv, size_t layer, const float *k, const float *v, size_t step, size_t at, size_t rows) {
     const tk_kv_layer *l = &kv->layers[layer];
+    TK_ASSERT(at >= l->first);
     if (k) store(kv, k, step, rows, l->room, at - l->first, l->k, l->k_scales);
     if (v) store(kv, v, step, rows, l->room, at - l->first, l->v, l->v_scales);
 }
@@ -55,6 +57,7 @@ void tk_kv_make_room(const tk_kv *kv, size_t layer, size_t at, size_t end, ptrdi
     if (end - l->first <= l->room) return;
     size_t from = at > (size_t)window + TK_KV_BACK ? at - (size_t)window - TK_KV_BACK : 0;
     if (from <= l->first) return; /* the caller has seen to it that there is room */
+    TK_ASSERT(at <= end && at - l->first <= l->room && end - from <= l->room);
     size_t gone = from - l->first, left = at - from, size = kv->head_dim * tk_kv_size(kv->type);
     for (size_t h = 0; h < kv->heads; h++) {
         size_t row = h * l->room;
@@ -69,6 +72,7 @@ void tk_kv_make_room(const tk_kv *kv, size_t layer, size_t at, size_t end, ptrdi
 
 void tk_kv_attention(const tk_kv *kv, size_t layer, size_t n_keys, tk_attention *a) {
     const tk_kv_layer *l = &kv->layers[layer];
+    TK_ASSERT(n_keys >= l->first && n_keys - l->first <= l->room && a->n_queries <= n_keys - l->first);
     a->kv = kv->type, a->k = l->k, a->v = l->v;
     a->k_scales = l->k_scales, a->v_scales = l->v_scales, a->scales_by = (ptrdiff_t)l->room;
     a->k_by.head = (ptrdiff_t)(l->room * kv->head_dim), a->k_by.row = (ptrdiff_t)kv->head_dim;

@@ -40,6 +40,7 @@ static size_t weight_bytes(const tk_linear *l) {
 }
 
 size_t tk_linear_bytes(size_t n, size_t k, int kind, int minima) {
+    TK_ASSERT(kind >= TK_F32 && kind <= TK_INT8_GROUPS && (!minima || kind >= TK_INT4));
     tk_linear l = {.n = n, .k = k, .panels = n / TK_PANEL + (n % TK_PANEL != 0), .kind = kind, .minima = minima};
     size_t bytes = weight_bytes(&l);
     if (bytes == (size_t)-1) return 0;
@@ -48,13 +49,17 @@ size_t tk_linear_bytes(size_t n, size_t k, int kind, int minima) {
 
 void tk_linear_over(tk_linear *l, void *image, size_t n, size_t k, int kind, int minima) {
     *l = (tk_linear){.n = n, .k = k, .panels = n / TK_PANEL + (n % TK_PANEL != 0), .kind = kind, .minima = minima};
+    TK_ASSERT(image && (uintptr_t)image % 64 == 0 && tk_linear_bytes(n, k, kind, minima));
     l->weights = image;
     l->bias = (float *)((uint8_t *)image + weight_bytes(l));
     l->scale = l->bias + l->panels * TK_PANEL;
     l->totals = (int32_t *)(l->scale + l->panels * TK_PANEL);
 }
 
+_Static_assert(sizeof(tk_x_group) == 80 && offsetof(tk_x_group, q) + 32 == 48, "tk_x_bytes, and the kernels of groups");
+
 void tk_linear_pack(tk_linear *l, const float *w, size_t step, const float *bias) {
+    TK_ASSERT((w || !l->n) && step >= l->k && !l->minima && (l->kind != TK_INT8 || l->k <= TK_INT8_MOST_K));
     for (size_t column = 0; column < l->n; column++, w += step) {
         if (bias) l->bias[column] = bias[column];
         size_t at = column / TK_PANEL * l->k * TK_PANEL + column % TK_PANEL;
@@ -81,6 +86,7 @@ static void work(void *job, int worker) {
         size_t from = i / w->panel_parts * w->rows, first = i % w->panel_parts * w->panels;
         size_t to = from + w->rows < w->p->m ? from + w->rows : w->p->m;
         size_t last = first + w->panels < w->p->l->panels ? first + w->panels : w->p->l->panels;
+        TK_ASSERT(from < to && to - from <= (w->p->l->kind >= TK_INT4 ? TK_BLOCK_MOST : w->rows));
         if (first < last) w->by->part(w->p, from, to, first, last);
     }
 }
@@ -99,6 +105,8 @@ static int worth_fetching(const tk_float_kernels *by) {
 int tk_linear_run(tk_product *p, int isa, int threads) {
     const tk_linear *l = p->l;
     const tk_float_kernels *by = tk_float_kernels_of(isa);
+    TK_ASSERT(threads > 0 && (!p->m || !l->n || (p->y && (p->x || !l->k) && l->weights && l->bias)));
+    TK_ASSERT(l->panels == l->n / TK_PANEL + (l->n % TK_PANEL != 0));
     tk_linear_job job = {.p = p, .by = by->gemm};
     void *quantised = NULL;
     const int rounded = by->gemm_bf16 && l->kind == TK_BF16 &&

@@ -28,6 +28,9 @@ typedef struct {
     int32_t *totals;  /* of a column's int8 weights */
 } tk_linear;
 
+_Static_assert(TK_PANEL == 32 && TK_GROUP == 32, "the layouts above, which files have");
+_Static_assert(255LL * 127 * TK_INT8_MOST_K <= INT32_MAX, "sums of int8 products");
+
 /* A matrix is one image in memory, weights, bias and the others, which a file may hold. Its bytes, a multiple of 64;
    0 where they are too many. */
 size_t tk_linear_bytes(size_t n, size_t k, int kind, int minima);

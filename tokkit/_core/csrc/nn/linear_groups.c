@@ -31,6 +31,7 @@ float tk_float_of_half(uint16_t half) {
 
 /* Where the groups of a column begin, and its place among the 32. */
 static uint8_t *group_of(const tk_linear *l, size_t column, size_t group) {
+    TK_ASSERT(l->kind >= TK_INT4 && column < l->n && group < tk_groups(l->k));
     return (uint8_t *)l->weights + (column / TK_PANEL * tk_groups(l->k) + group) * tk_group_bytes(l);
 }
 
@@ -134,6 +135,7 @@ static int copy_half(uint8_t *to, const uint8_t *from) {
 }
 
 int tk_linear_put_blocks(tk_linear *l, const tk_blocks *b, size_t first, size_t columns) {
+    TK_ASSERT(b->q && b->scales && !b->minima == !l->minima && first <= l->n && columns <= l->n - first);
     for (size_t c = 0; c < columns; c++)
         for (size_t g = 0; g < tk_groups(l->k); g++) {
             uint8_t bytes[TK_GROUP], *group = group_of(l, first + c, g);

@@ -38,6 +38,9 @@ static const tk_matmul_kernels *kernels_of(const tk_matmul *w, int isa) {
 int tk_matmul_run(const tk_matmul *w, tk_room *room, int isa, int threads) {
     tk_matmul_job job = {.w = w, .by = kernels_of(w, isa), .rows = w->m, .columns = w->n};
     if (!w->m || !w->n) return TK_OK;
+    TK_ASSERT(threads > 0 && w->c && (!w->k || (w->a && w->b)) && w->bf16 >= 0 && w->bf16 <= TK_MATMUL_BF16_DOTS);
+    TK_ASSERT((w->m <= 1 || w->k <= 1 || w->a_row == 1 || w->a_column == 1) &&
+              (w->k <= 1 || w->n <= 1 || w->b_row == 1 || w->b_column == 1));
     double worth = 1 + (double)w->m * (double)w->n * (double)(w->k + 1) / PRODUCTS;
     if (threads > worth) threads = (int)worth;
     if (threads > TK_TEAM_MOST) threads = TK_TEAM_MOST;

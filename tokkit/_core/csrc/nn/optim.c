@@ -17,6 +17,8 @@ static void work(void *job, int worker) {
 
 void tk_optim_run(const tk_optim_work *w, int what, int isa, int threads) {
     tk_optim_job job = {.w = w, .run = tk_grad_kernels_of(isa)->optim[what]};
+    TK_ASSERT(what >= 0 && what < TK_OPTIM_KERNELS && threads > 0);
+    TK_ASSERT(what != TK_ADAMW || !w->n || (w->p && w->g && w->m && w->v));
     size_t worth = 1 + w->n / (8 * TK_OPTIM_CHUNK);
     if (w->n) tk_team_run(work, &job, (size_t)threads < worth ? threads : (int)worth);
 }

@@ -20,7 +20,10 @@ static void work(void *job, int worker) {
 
 void tk_rows_run(const tk_row_work *w, int what, int isa, int threads) {
     tk_rows_job job = {.w = w, .run = tk_float_kernels_of(isa)->rows[what], .each = PART_ITEMS / (w->m + 1) + 1};
+    TK_ASSERT(what >= 0 && what < TK_ROW_KERNELS && threads > 0);
     if (!w->n || !w->m) return;
+    TK_ASSERT(w->x && w->y && ((what != TK_ROTATE && what != TK_ROTATE_PAIRS) || 2 * w->half <= w->m));
+    TK_ASSERT((what != TK_GATE || w->other) && (what != TK_GATHER || w->ids));
     size_t parts = (w->n + job.each - 1) / job.each;
     tk_team_run(work, &job, (size_t)threads < parts ? threads : (int)parts);
 }

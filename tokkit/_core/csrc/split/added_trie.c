@@ -19,6 +19,7 @@ static int trie_init(tk_added_trie *t, size_t n_bytes) {
 
 static uint32_t trie_child_made(tk_added_trie *t, uint32_t node, uint8_t byte) {
     uint64_t *slot = trie_slot(t, node, byte);
+    TK_ASSERT(t->n_nodes < MOST_NODES && 2 * t->n_nodes <= t->mask + 1); /* free slots end each search */
     if (!*slot) *slot = trie_key(node, byte) << NODE_BITS | t->n_nodes++;
     return (uint32_t)(*slot & (MOST_NODES - 1));
 }
@@ -117,6 +118,7 @@ static int make_filter(tk_added *s, const uint8_t *bytes, const int64_t *ends) {
 
 int tk_added_init(tk_added *s, const uint8_t *bytes, const int64_t *ends, const uint8_t *flags, size_t n_tokens,
                   int isa) {
+    TK_ASSERT(s && (n_tokens == 0 || (bytes && ends && flags)));
     memset(s, 0, sizeof *s);
     const size_t n_bytes = n_tokens ? (size_t)ends[n_tokens - 1] : 0;
     s->n_tokens = n_tokens;
@@ -130,6 +132,7 @@ int tk_added_init(tk_added *s, const uint8_t *bytes, const int64_t *ends, const 
     if (n_tokens) memcpy(s->flags, flags, n_tokens), memcpy(s->contents, bytes, n_bytes);
     for (size_t k = 0; k < n_tokens; k++) {
         size_t start = k ? (size_t)ends[k - 1] : 0, n = (size_t)ends[k] - start;
+        TK_ASSERT(ends[k] >= (k ? ends[k - 1] : 0) && (size_t)ends[k] <= n_bytes);
         s->starts[k] = (uint32_t)start;
         s->lengths[k] = (uint32_t)n;
         if (n > s->longest) s->longest = n;

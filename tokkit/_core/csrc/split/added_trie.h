@@ -6,10 +6,13 @@
 #define NODE_BITS 28
 #define MOST_NODES ((size_t)1 << NODE_BITS)
 
+_Static_assert(2 * NODE_BITS + 8 == 64, "a slot holds a node, a byte and a child");
+
 TK_INLINE uint64_t trie_key(uint32_t node, uint8_t byte) { return (uint64_t)node << 8 | byte; }
 
 /* The slot that has the child, or is free for it. */
 TK_INLINE uint64_t *trie_slot(const tk_added_trie *t, uint32_t node, uint8_t byte) {
+    TK_ASSERT(node < t->n_nodes && !(t->mask & (t->mask + 1)));
     const uint64_t key = trie_key(node, byte);
     size_t i = (size_t)(tk_mix64(key) >> 8) & t->mask;
     while (t->slots[i] && t->slots[i] >> NODE_BITS != key) i = (i + 1) & t->mask;

@@ -20,6 +20,8 @@ enum {
     TK_ATOMS
 };
 
+_Static_assert(TK_ATOMS == 133, "encode.pxd has arrays of so many");
+
 /* A set of bytes: c is in it if low[c >> 7][c & 15] has the bit (c >> 4) & 7. */
 typedef struct {
     uint8_t low[2][16];

@@ -20,6 +20,7 @@ static const struct {
 enum { N_RANGES = sizeof RANGES / sizeof *RANGES };
 
 unsigned tk_atom_beyond_ascii(uint32_t c) {
+    TK_ASSERT(c >= 0x80 && c < 0x110000);
     if (c - 0x4E00 < 0x5200) return TK_ATOM_HAN;
     unsigned low = 0, high = N_RANGES;
     while (low < high) {
@@ -34,9 +35,11 @@ static void add(tk_byte_set *set, unsigned byte) { set->low[byte >> 7][byte & 15
 
 void tk_cut_rule_finish(tk_cut_rule *rule) {
     unsigned used = 0;
+    for (unsigned i = 1; i < N_RANGES; i++) TK_ASSERT(RANGES[i - 1].last < RANGES[i].first); /* the search is binary */
     for (unsigned atom = 0; atom < TK_ATOMS; atom++) used |= rule->right[atom];
     rule->n_sets = 0;
     while (used >> rule->n_sets) rule->n_sets++;
+    TK_ASSERT(rule->n_sets <= TK_RULE_SETS);
     memset(rule->left_sets, 0, sizeof rule->left_sets);
     memset(rule->right_sets, 0, sizeof rule->right_sets);
     memset(&rule->odd, 0, sizeof rule->odd);
@@ -78,6 +81,7 @@ static size_t cut_units(const tk_byte_kernels *by, const tk_cut_rule *rule, cons
                         size_t *ends, size_t limit) {
     size_t count = 0, at = *pos;
     unsigned length, atom;
+    TK_ASSERT(limit >= 64 && rule->n_sets <= TK_RULE_SETS);
     if (at >= n) return 0;
     atom = tk_atom_at(text + at, &length);
     at += length;
@@ -99,6 +103,7 @@ static size_t cut_units(const tk_byte_kernels *by, const tk_cut_rule *rule, cons
         }
     }
     if (count < limit && at >= n) ends[count++] = n;
+    TK_ASSERT(count && count <= limit && ends[count - 1] > *pos && ends[count - 1] <= n);
     *pos = ends[count - 1];
     return count;
 }

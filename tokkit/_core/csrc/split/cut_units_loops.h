@@ -16,6 +16,7 @@ TK_INLINE uint64_t in_set(const tk_byte_set *set, vb v) {
 TK_INLINE void mend(const tk_cut_rule *rule, const uint8_t *p, int at, uint64_t *lefts, uint64_t *rights) {
     unsigned length, atom = tk_atom_at(p + at, &length);
     int last = at + (int)length - 1;
+    TK_ASSERT(at > -4 && at < BLOCK && !tk_is_continuation(p[at]));
     for (unsigned k = 0; k < rule->n_sets; k++) {
         uint64_t left = rule->left[atom] >> k & 1, right = rule->right[atom] >> k & 1;
         if (last >= 0 && last < BLOCK) lefts[k] = (lefts[k] & ~(UINT64_C(1) << last)) | left << last;
@@ -84,6 +85,7 @@ TK_INLINE uint64_t cuts_of_block(const tk_cut_rule *rule, const uint8_t *text, c
 static size_t cut_blocks(const tk_cut_rule *rule, const uint8_t *text, size_t n, size_t *at, size_t *ends,
                             size_t limit) {
     size_t count = 0, i = *at;
+    TK_ASSERT(i && rule->n_sets <= TK_RULE_SETS); /* a character stands before the block */
     for (; i + BLOCK + 4 <= n && count + BLOCK <= limit; i += BLOCK) {
         uint64_t cuts = cuts_of_block(rule, text, text + i);
         for (; cuts; cuts &= cuts - 1) ends[count++] = i + tk_lowest_bit(cuts);

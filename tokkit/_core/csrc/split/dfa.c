@@ -11,6 +11,9 @@
 
 enum { CHECK = TK_DFA_CHECK, FIRST_SLOTS = 256 };
 
+_Static_assert(!(CHECK & (CHECK - 1)) && !(FIRST_SLOTS & (FIRST_SLOTS - 1)), "they are used as masks");
+_Static_assert(TK_DFA_CODE_BLOCKS * 64 == 0x110000, "an entry for each block of 64");
+
 void tk_dfa_memo_free(tk_dfa_memo *memo) {
     free(memo->slots);
     free(memo->pending);
@@ -24,6 +27,7 @@ static void evict_all(tk_dfa_memo *memo) {
 
 /* The slot that has the failure, or is free for it. */
 static tk_dfa_failure *slot_of(tk_dfa_failure *slots, size_t n_slots, size_t at, uint32_t row) {
+    TK_ASSERT(n_slots && !(n_slots & (n_slots - 1)) && at != SIZE_MAX);
     size_t i = (size_t)tk_mix64((uint64_t)at << 24 ^ row) & (n_slots - 1);
     while (slots[i].at != SIZE_MAX && (slots[i].at != at || slots[i].row != row)) i = (i + 1) & (n_slots - 1);
     return &slots[i];
@@ -46,6 +50,7 @@ static int make_room(tk_dfa_memo *memo, size_t more, size_t from) {
     memo->slots = slots;
     memo->n_slots = n;
     memo->used = kept;
+    TK_ASSERT((kept + more) * 2 <= n); /* free slots end each search */
     return 1;
 }
 
@@ -53,6 +58,7 @@ static void note_failures(tk_dfa_memo *memo, size_t from) {
     if (!make_room(memo, memo->n_pending, from)) return;
     for (size_t k = 0; k < memo->n_pending; k++) {
         tk_dfa_failure *slot = slot_of(memo->slots, memo->n_slots, memo->pending[k].at, memo->pending[k].row);
+        TK_ASSERT(memo->pending[k].at >= from && memo->used < memo->n_slots);
         memo->used += slot->at == SIZE_MAX;
         *slot = memo->pending[k];
     }
@@ -70,6 +76,7 @@ static int known_failure(tk_dfa_memo *memo, size_t at, uint32_t row) {
 static size_t attempt(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, size_t n, size_t from) {
     size_t p = from, last = 0, check = (from | (CHECK - 1)) + 1;
     uint32_t row = tk_dfa_start(dfa, text, text + from);
+    TK_ASSERT(from < n);
     if (memo) memo->n_pending = 0;
     for (;;) {
         unsigned length = 0;
@@ -102,6 +109,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
     size_t p = first, last = first, count = 0, begin, from;
     uint32_t row;
     unsigned length;
+    TK_ASSERT(dfa->n_classes && (dropped == TK_DROPPED || !dropped) && limit);
     if (first == 0 && memo && memo->used) evict_all(memo);
     if (first >= n) return 0;
     row = tk_dfa_start(dfa, text, text + first);
@@ -127,6 +135,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
             }
         }
         begin = count ? ends[count - 1] & ~TK_DROPPED : first;
+        TK_ASSERT(begin <= p && last <= p && p <= n);
         if (action & TK_DFA_TRY) {
             from = p;
         } else if (action & TK_DFA_BACK) {
@@ -155,6 +164,7 @@ size_t tk_dfa_scan(const tk_dfa *dfa, tk_dfa_memo *memo, const uint8_t *text, si
         }
     }
     tk_work += p - first;
+    TK_ASSERT(count && count <= limit && (ends[count - 1] & ~TK_DROPPED) > first);
     if (count) *pos = ends[count - 1] & ~TK_DROPPED;
     return count;
 }

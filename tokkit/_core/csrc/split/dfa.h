@@ -51,6 +51,7 @@ enum { TK_DFA_CHECK = 64 };
 
 /* The class of the character at p, whose bytes go to *length. */
 TK_INLINE uint32_t tk_dfa_class_at(const tk_dfa *dfa, const uint8_t *p, unsigned *length) {
+    TK_ASSERT(!tk_is_continuation(*p));
     if (TK_LIKELY(*p < 0x80)) return *length = 1, dfa->ascii[*p];
     uint32_t c = tk_utf8_decode(p, length);
     return dfa->blocks[(size_t)dfa->index[c >> 6] << 6 | (c & 63)];
@@ -58,6 +59,7 @@ TK_INLINE uint32_t tk_dfa_class_at(const tk_dfa *dfa, const uint8_t *p, unsigned
 
 /* The row of a match that begins at p, which lies in a text that begins at `text`. */
 TK_INLINE uint32_t tk_dfa_start(const tk_dfa *dfa, const uint8_t *text, const uint8_t *p) {
+    TK_ASSERT(p >= text && dfa->n_contexts && dfa->n_contexts <= TK_DFA_MOST_CONTEXTS);
     if (TK_LIKELY(dfa->n_contexts == 1) || p == text) return 0;
     unsigned length;
     for (p--; p > text && tk_is_continuation(*p);) p--;

@@ -39,6 +39,7 @@ static inline size_t tk_parts_claim(tk_parts *parts) {
 
 /* Who is told to leave is not told to finish afterwards. */
 static inline void tk_parts_end(tk_parts *parts, int why) {
+    TK_ASSERT(why == TK_FINISH || why == TK_LEAVE);
     int goes_on = TK_GOES_ON;
     if (why == TK_LEAVE) atomic_store(&parts->end, why);
     else atomic_compare_exchange_strong(&parts->end, &goes_on, why);
@@ -55,6 +56,7 @@ static inline void tk_parts_place(tk_parts *parts) {
     size_t room = atomic_load_explicit(&parts->room, memory_order_acquire);
     for (; k < parts->n; k++) {
         tk_part *part = parts->list + k;
+        TK_ASSERT(parts->total <= room);
         if (!atomic_load_explicit(&part->finished, memory_order_acquire) || part->n_ids > room - parts->total) break;
         part->place = parts->total;
         parts->total += part->n_ids;
@@ -64,6 +66,7 @@ static inline void tk_parts_place(tk_parts *parts) {
 }
 
 static inline void tk_parts_finish(tk_parts *parts, size_t number) {
+    TK_ASSERT(number < parts->n && !atomic_load_explicit(&parts->list[number].finished, memory_order_relaxed));
     atomic_store_explicit(&parts->list[number].finished, 1, memory_order_release);
     tk_parts_place(parts);
 }

@@ -26,6 +26,7 @@ TK_INLINE void joiner_begin(tk_joiner *j, size_t start) {
 /* The next span, which ends at `end`, and begins where the one before it did. */
 TK_INLINE void joiner_add(tk_joiner *j, size_t end, int match) {
     int joins = 0;
+    TK_ASSERT(end >= j->end && (match == 0 || match == 1));
     match ^= j->invert;
     switch (j->behavior) {
     case TK_REMOVED:
@@ -53,6 +54,7 @@ TK_INLINE void joiner_add(tk_joiner *j, size_t end, int match) {
 static int joiner_end(tk_joiner *j, tk_aligned *a) { return tk_cut_end(&j->cut, a); }
 
 static void joiner_init(tk_joiner *j, const tk_aligned *a, int behavior, int invert) {
+    TK_ASSERT(behavior >= 0 && behavior < TK_BEHAVIORS && (invert == 0 || invert == 1));
     tk_cut_begin(&j->cut, a);
     j->behavior = behavior;
     j->invert = invert;
@@ -94,6 +96,7 @@ int tk_split_by_matches(tk_aligned *a, const int64_t *matches, const int64_t *co
     FOR_PIECES(a, &j.cut, piece) {
         joiner_begin(&j, piece->start);
         for (int64_t k = *counts++; k > 0; k--, matches += 2) {
+            TK_ASSERT(matches[0] >= (int64_t)j.end && matches[1] >= matches[0] && matches[1] <= (int64_t)piece->end);
             if ((size_t)matches[0] > j.end) joiner_add(&j, (size_t)matches[0], 0);
             joiner_add(&j, (size_t)matches[1], 1);
         }
@@ -191,6 +194,7 @@ int tk_split_bert(tk_aligned *a) {
 /* The run of scripts that holds c. */
 static size_t script_run(uint32_t c) {
     size_t low = 0, high = TK_SCRIPT_RUNS;
+    TK_ASSERT(c < 0x110000 && tk_script_runs[0] >> 8 == 0);
     while (high - low > 1) {
         size_t middle = (low + high) / 2;
         if (tk_script_runs[middle] >> 8 <= c) low = middle;
@@ -236,6 +240,7 @@ int tk_split_scripts(tk_aligned *a) {
 int tk_split_fixed(tk_aligned *a, size_t length) {
     tk_cut cut;
     const tk_piece *piece;
+    TK_ASSERT(length);
     tk_cut_begin(&cut, a);
     FOR_PIECES(a, &cut, piece) {
         size_t at = piece->start;

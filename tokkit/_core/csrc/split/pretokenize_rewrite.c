@@ -4,6 +4,7 @@
 /* The UTF-8 of a byte's symbol: the byte itself where it is printable; the others take the characters from U+0100 up,
    in their order. */
 TK_INLINE size_t put_symbol(uint8_t *out, unsigned byte) {
+    TK_ASSERT(byte < 256);
     uint32_t c = byte;
     if (byte <= 0x20) c = 0x100 + byte;
     else if (byte >= 0x7F && byte <= 0xA0) c = 0x121 + (byte - 0x7F);
@@ -33,6 +34,7 @@ int tk_byte_symbols(tk_aligned *a) {
             w.at += length;
         }
         w.made.n = (size_t)(out - w.made.text);
+        TK_ASSERT(w.made.n < w.made.spans_capacity && w.at == w.end);
     }
     return tk_rewrite_end(&w, a);
 }
@@ -113,12 +115,14 @@ static void replace_spaces(tk_rewrite *w, const uint8_t bytes[4], size_t n) {
     }
     w->at = at;
     w->made.n = (size_t)(out - w->made.text);
+    TK_ASSERT(at == end && w->made.n + RUN <= w->made.spans_capacity);
 }
 
 int tk_metaspace(tk_aligned *a, uint32_t replacement, int scheme) {
     tk_rewrite w;
     uint8_t bytes[4] = {0};
     const size_t n = (size_t)(tk_utf8_put(bytes, replacement) - bytes);
+    TK_ASSERT(scheme == TK_PREPEND_NEVER || scheme == TK_PREPEND_ALWAYS || scheme == TK_PREPEND_FIRST);
     tk_rewrite_begin(&w, a);
     for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
         const uint8_t *start = a->text + w.at;

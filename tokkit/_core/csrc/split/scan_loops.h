@@ -2,7 +2,7 @@
 
    A block always begins at the start of a pretoken, so nothing is carried from one block to the next: the last start
    that a block proves is where the next block begins. A block with no start but its first, a pretoken at the end of the
-   text, and a few characters are left to the scalar scanner, which says the same more slowly (scan.c).
+   text, and a few characters are left to the scalar scanner, which says the same more slowly (scan_scalar.c).
 
    With safe cuts, runs of dense scripts (Han, Kana, Hangul) are cut inside too: see tk_split. A block may begin at such
    a cut as well, since what is left of a run of letters is cut as if it stood alone. */

@@ -44,6 +44,8 @@ static int may_split(uint32_t p, uint32_t q) {
 
 /* The characters on both sides of byte `at`; 0 where that is inside one, or either is cut or not UTF-8. */
 static int utf8_around(const uint8_t *text, size_t n, size_t at, uint32_t *p, uint32_t *q) {
+    TK_ASSERT(at && at < n);
+    if (tk_is_continuation(text[at]) || text[at] >= 0xF5) return 0;
     size_t start = at - 1, end = at + tk_utf8_length(text[at]);
     unsigned length;
     while (start && at - start < 4 && tk_is_continuation(text[start])) start--;
@@ -56,6 +58,7 @@ static int utf8_around(const uint8_t *text, size_t n, size_t at, uint32_t *p, ui
 }
 
 static uint32_t unit(const tk_document *d, size_t i) {
+    TK_ASSERT(i < d->n && (d->width == 1 || d->width == 2 || d->width == 4));
     if (d->width == 1) return ((const uint8_t *)d->units)[i];
     return d->width == 2 ? ((const uint16_t *)d->units)[i] : ((const uint32_t *)d->units)[i];
 }
@@ -78,6 +81,7 @@ static int characters_split(const tk_document *d, size_t at) {
 /* Does the text of a special token stand across the point, or, where that matters, beside it? */
 static int special_spans(const tk_document *d, size_t at) {
     size_t reach = d->special->longest; /* bytes, so characters at most */
+    TK_ASSERT(at <= d->n && reach <= LONGEST_SPECIAL);
     size_t start = at > reach ? at - reach : 0, end = d->n - at > reach ? at + reach : d->n;
     if (!d->width)
         return tk_added_spans(d->special, (const uint8_t *)d->units + start, end - start, at - start, d->beside);
@@ -91,6 +95,7 @@ static int special_spans(const tk_document *d, size_t at) {
 }
 
 size_t tk_split_point(const tk_document *d, size_t from, size_t limit) {
+    TK_ASSERT(limit <= d->n && (d->units || !d->n));
     if (d->special && d->special->longest > LONGEST_SPECIAL) return limit;
     int tries = TRIES;
     for (size_t at = from ? from : 1; at < limit; at++) {

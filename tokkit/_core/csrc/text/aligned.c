@@ -9,6 +9,8 @@ int tk_aligned_init(tk_aligned *a, const uint8_t *text, size_t n) {
 }
 
 int tk_aligned_reset(tk_aligned *a, const uint8_t *text, size_t n, int place, int goes_on) {
+    TK_ASSERT(a && (text || !n));
+    TK_ASSERT(place == TK_AT_TEXT_START || place == TK_AT_SECTION_START || place == TK_INSIDE);
     if (n > UINT32_MAX) return TK_TOO_LARGE;
     if (tk_reserve(&a->text, &a->text_capacity, n + TK_ALIGNED_SLACK, 1) != TK_OK ||
         tk_reserve(&a->pieces, &a->capacity, 1, sizeof(tk_piece)) != TK_OK)
@@ -42,6 +44,7 @@ void tk_aligned_free(tk_aligned *a) {
 static void own_spans(const uint8_t *text, size_t start, size_t end, tk_span *out) {
     enum { BLOCK = 16 }; /* of ASCII: compilers make vectors of it */
     const uint64_t high = UINT64_C(0x8080808080808080);
+    TK_ASSERT(start <= end && (start == end || !tk_is_continuation(text[start])));
     for (size_t at = start; at < end;) {
         if (text[at] < 0x80 && at + BLOCK <= end && !((tk_load64(text + at) | tk_load64(text + at + 8)) & high)) {
             for (uint32_t k = 0; k < BLOCK; k++) out[k] = (tk_span){(uint32_t)at + k, (uint32_t)at + k + 1};
@@ -61,12 +64,25 @@ int tk_aligned_spell_out(tk_aligned *a) {
     a->spans = a->idle_spans;
     a->idle_spans = NULL;
     own_spans(a->text, 0, a->n, a->spans);
+    TK_ASSERT(a->n == a->n_original);
     return TK_OK;
 }
 
 /* ---- changing what stands in the pieces */
 
+/* Whether pieces are not empty, begin in order, and are in the text; and spans are in the original. */
+static inline int is_sound(const tk_aligned *a) {
+    for (size_t k = 0; k < a->n_pieces; k++)
+        if (a->pieces[k].start >= a->pieces[k].end || a->pieces[k].end > a->n ||
+            (k && a->pieces[k].start < a->pieces[k - 1].start))
+            return 0;
+    for (size_t i = 0; a->spans && i < a->n; i++)
+        if (a->spans[i].start > a->spans[i].end || a->spans[i].end > a->n_original) return 0;
+    return a->n_pieces <= a->capacity && a->n + TK_ALIGNED_SLACK <= a->text_capacity;
+}
+
 int tk_rewrite_begin(tk_rewrite *w, const tk_aligned *from) {
+    TK_ASSERT(is_sound(from) && from->spare != from);
     memset(w, 0, sizeof *w);
     w->from = from;
     if (from->spare) {
@@ -104,6 +120,7 @@ static void open_piece(tk_rewrite *w, const tk_piece *piece) {
 }
 
 size_t tk_rewrite_next(tk_rewrite *w, size_t number) {
+    TK_ASSERT(number <= w->from->n_pieces);
     const tk_aligned *from = w->from;
     for (; number < from->n_pieces && from->pieces[number].id != TK_NO_TOKEN; number++) {
         open_piece(w, from->pieces + number);
@@ -115,6 +132,7 @@ size_t tk_rewrite_next(tk_rewrite *w, size_t number) {
 }
 
 void tk_rewrite_keep(tk_rewrite *w, size_t n) {
+    TK_ASSERT(w->at <= w->end && n <= w->end - w->at);
     if (!tk_rewrite_room(w, n)) return;
     memcpy(w->made.text + w->made.n, w->from->text + w->at, n);
     if (w->from->spans) memcpy(w->made.spans + w->made.n, w->from->spans + w->at, n * sizeof(tk_span));
@@ -124,6 +142,7 @@ void tk_rewrite_keep(tk_rewrite *w, size_t n) {
 }
 
 int tk_rewrite_end(tk_rewrite *w, tk_aligned *a) {
+    TK_ASSERT(w->from == a);
     close_piece(w);
     if (w->status == TK_OK && w->made.n > UINT32_MAX) w->status = TK_TOO_LARGE;
     if (w->status != TK_OK) return tk_aligned_free(&w->made), w->status;
@@ -133,6 +152,7 @@ int tk_rewrite_end(tk_rewrite *w, tk_aligned *a) {
     if (a->spare) *a->spare = *a;
     else release(a);
     *a = w->made;
+    TK_ASSERT(is_sound(a));
     return TK_OK;
 }
 
@@ -146,6 +166,7 @@ int tk_rewrite_cancel(tk_rewrite *w) {
 /* ---- cutting the pieces */
 
 void tk_cut_begin(tk_cut *cut, const tk_aligned *from) {
+    TK_ASSERT(is_sound(from) && from->spare != from);
     memset(cut, 0, sizeof *cut);
     cut->from = from;
     if (!from->spare) return;
@@ -156,6 +177,7 @@ void tk_cut_begin(tk_cut *cut, const tk_aligned *from) {
 }
 
 size_t tk_cut_next(tk_cut *cut, size_t number) {
+    TK_ASSERT(number <= cut->from->n_pieces);
     const tk_aligned *from = cut->from;
     for (; number < from->n_pieces && from->pieces[number].id != TK_NO_TOKEN; number++)
         tk_cut_add(cut, from->pieces[number].start, from->pieces[number].end, from->pieces[number].id);
@@ -163,6 +185,7 @@ size_t tk_cut_next(tk_cut *cut, size_t number) {
 }
 
 int tk_cut_end(tk_cut *cut, tk_aligned *a) {
+    TK_ASSERT(cut->from == a);
     if (cut->status != TK_OK) return free(cut->pieces), cut->status;
     tk_work += cut->n;
     if (a->spare) {
@@ -174,5 +197,6 @@ int tk_cut_end(tk_cut *cut, tk_aligned *a) {
     a->pieces = cut->pieces;
     a->n_pieces = cut->n;
     a->capacity = cut->capacity;
+    TK_ASSERT(is_sound(a));
     return TK_OK;
 }

@@ -20,6 +20,8 @@ typedef struct {
     uint32_t start, end; /* bytes of the original */
 } tk_span;
 
+_Static_assert(sizeof(tk_span) == 8, "spans are copied as pairs of 32 bits");
+
 /* Where the first piece begins, for stages that put something before a text: at the start of the text that the user
    gave, after an added token, or inside, where only a part of a text is encoded by itself. */
 enum { TK_AT_TEXT_START, TK_AT_SECTION_START, TK_INSIDE };
@@ -54,6 +56,7 @@ int tk_aligned_spell_out(tk_aligned *a);
 
 /* Where text[start:end], which is not empty, comes from. */
 TK_INLINE tk_span tk_aligned_span(const tk_aligned *a, size_t start, size_t end) {
+    TK_ASSERT(start < end && end <= a->n);
     if (a->spans) return (tk_span){a->spans[start].start, a->spans[end - 1].end};
     while (tk_is_continuation(a->text[start])) start--;
     while (end < a->n && tk_is_continuation(a->text[end])) end++;
@@ -97,6 +100,7 @@ TK_INLINE int tk_rewrite_room(tk_rewrite *w, size_t n) {
 /* n bytes, all from one span of the original. */
 TK_INLINE void tk_rewrite_bytes(tk_rewrite *w, const uint8_t *bytes, size_t n, tk_span span) {
     if (TK_UNLIKELY(!tk_rewrite_room(w, n))) return;
+    TK_ASSERT(span.start <= span.end && span.end <= w->made.n_original);
     for (size_t i = 0; i < n; i++) w->made.text[w->made.n + i] = bytes[i], w->made.spans[w->made.n + i] = span;
     w->made.n += n;
 }
@@ -105,11 +109,15 @@ TK_INLINE void tk_rewrite_bytes(tk_rewrite *w, const uint8_t *bytes, size_t n, t
 void tk_rewrite_keep(tk_rewrite *w, size_t n);
 
 /* Pass over the next n bytes of the piece, whole characters: nothing comes of them. */
-TK_INLINE void tk_rewrite_drop(tk_rewrite *w, size_t n) { w->at += n; }
+TK_INLINE void tk_rewrite_drop(tk_rewrite *w, size_t n) {
+    TK_ASSERT(w->at <= w->end && n <= w->end - w->at);
+    w->at += n;
+}
 
 /* Where the character at the cursor comes from; where there is none, what stands before it. */
 TK_INLINE tk_span tk_rewrite_here(const tk_rewrite *w) {
     const tk_aligned *from = w->from;
+    TK_ASSERT(w->open && w->began <= w->at && w->at <= w->end);
     if (w->at < w->end) return from->spans ? from->spans[w->at] : tk_aligned_span(from, w->at, w->at + 1);
     return w->at > w->began ? tk_aligned_span(from, w->at - 1, w->at) : (tk_span){0, 0};
 }
@@ -117,6 +125,7 @@ TK_INLINE tk_span tk_rewrite_here(const tk_rewrite *w) {
 /* Where text that is put in before the cursor comes from: the character before it; at the start of a piece, the
    place where that begins. */
 TK_INLINE tk_span tk_rewrite_before(const tk_rewrite *w) {
+    TK_ASSERT(w->open && w->began <= w->at && w->at <= w->end);
     if (w->at > w->began) return tk_aligned_span(w->from, w->at - 1, w->at);
     if (w->at >= w->from->n) return (tk_span){(uint32_t)w->from->n_original, (uint32_t)w->from->n_original};
     tk_span first = w->from->spans ? w->from->spans[w->at] : (tk_span){(uint32_t)w->at, 0};
@@ -126,6 +135,7 @@ TK_INLINE tk_span tk_rewrite_before(const tk_rewrite *w) {
 /* One character: with `change` 1 it is put in; otherwise it stands for the character at the cursor, which is read,
    and -change more that are dropped. */
 TK_INLINE void tk_rewrite_put(tk_rewrite *w, uint32_t c, int change) {
+    TK_ASSERT(change <= 1);
     uint8_t bytes[4];
     size_t n = (size_t)(tk_utf8_put(bytes, c) - bytes);
     tk_span span = change > 0 ? tk_rewrite_before(w) : tk_rewrite_here(w);
@@ -135,6 +145,7 @@ TK_INLINE void tk_rewrite_put(tk_rewrite *w, uint32_t c, int change) {
 
 /* The character at the cursor, which is inside the piece; *length gets its bytes. */
 TK_INLINE uint32_t tk_rewrite_peek(const tk_rewrite *w, unsigned *length) {
+    TK_ASSERT(w->at < w->end);
     return tk_utf8_decode(w->from->text + w->at, length);
 }
 
@@ -157,7 +168,9 @@ size_t tk_cut_next(tk_cut *cut, size_t number);
 
 /* A piece of the text; an empty one is none. */
 TK_INLINE void tk_cut_add(tk_cut *cut, size_t start, size_t end, int64_t id) {
+    TK_ASSERT(end <= cut->from->n && (id == TK_NO_TOKEN || id >= 0));
     if (start >= end) return;
+    TK_ASSERT(!cut->n || start >= cut->pieces[cut->n - 1].start);
     if (cut->n == cut->capacity) {
         if (cut->status == TK_OK) cut->status = tk_reserve(&cut->pieces, &cut->capacity, cut->n + 1, sizeof(tk_piece));
         if (cut->status != TK_OK) return;

@@ -1,6 +1,10 @@
 /* The classes of all code points: by general category, with the differences in tokenizers, whose components use
    tables of different Unicode versions. tests/normalizers/test_components.py compares all with tokenizers. */
+#define TK_UNICODE_TABLES_HERE
 #include "text/char_kinds.h"
+
+_Static_assert(sizeof tk_cat_index / sizeof *tk_cat_index == 0x110000 >> TK_CAT_BLOCK_BITS, "an entry for each block");
+_Static_assert(TK_HAN > TK_CAT_MASK, "the flag is beside the category");
 
 #define W TK_WORD
 #define S TK_WHITE
@@ -49,6 +53,7 @@ static int is_in(uint32_t c, const range *ranges, size_t n) {
 }
 
 unsigned tk_kinds_beyond_ascii(uint32_t c) {
+    TK_ASSERT(c >= 0x80 && c < 0x110000);
     size_t block = (size_t)tk_cat_index[c >> TK_CAT_BLOCK_BITS] << TK_CAT_BLOCK_BITS;
     unsigned category = tk_cat_block[block | (c & ((1u << TK_CAT_BLOCK_BITS) - 1))] & TK_CAT_MASK;
     unsigned found = kinds[category];

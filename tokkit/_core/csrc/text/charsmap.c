@@ -8,7 +8,13 @@ TK_INLINE uint32_t label(uint32_t unit) { return unit & (VALUE_BIT | 0xFF); }
 
 TK_INLINE size_t offset(uint32_t unit) { return (size_t)(unit >> 10) << (unit & FAR ? 8 : 0); }
 
+/* Whether a string's place is there, as check_leaves() has seen. */
+static inline int is_leaf(const tk_charsmap *map, size_t at) {
+    return at < map->n_units && (map->units[at] & ~VALUE_BIT) < map->n_strings;
+}
+
 size_t tk_charsmap_find(const tk_charsmap *map, const uint8_t *p, size_t n) {
+    TK_ASSERT(map->n_units && (p || !n));
     size_t at = offset(map->units[0]);
     for (size_t i = 0; i < n && p[i]; i++) {
         at ^= p[i];
@@ -16,12 +22,14 @@ size_t tk_charsmap_find(const tk_charsmap *map, const uint8_t *p, size_t n) {
         uint32_t unit = map->units[at];
         if (label(unit) != p[i]) return SIZE_MAX;
         at ^= offset(unit);
+        TK_ASSERT(!(unit & LEAF_BELOW) || is_leaf(map, at));
         if (unit & LEAF_BELOW) return map->units[at] & ~VALUE_BIT;
     }
     return SIZE_MAX;
 }
 
 size_t tk_charsmap_find_longest(const tk_charsmap *map, const uint8_t *p, size_t n, size_t *length) {
+    TK_ASSERT(map->n_units && (p || !n) && length);
     size_t at = offset(map->units[0]), found = SIZE_MAX;
     for (size_t i = 0; i < n && p[i]; i++) {
         at ^= p[i];
@@ -31,6 +39,7 @@ size_t tk_charsmap_find_longest(const tk_charsmap *map, const uint8_t *p, size_t
         at ^= offset(unit);
         /* A map may have half a character, which is never replaced: what is left would be no text. */
         if (!(unit & LEAF_BELOW) || (i + 1 < n && tk_is_continuation(p[i + 1]))) continue;
+        TK_ASSERT(is_leaf(map, at));
         found = map->units[at] & ~VALUE_BIT;
         *length = i + 1;
     }
@@ -38,6 +47,7 @@ size_t tk_charsmap_find_longest(const tk_charsmap *map, const uint8_t *p, size_t
 }
 
 int tk_charsmap_begins(const tk_charsmap *map, const uint8_t *p, size_t n) {
+    TK_ASSERT(map->n_units && (p || !n));
     size_t at = offset(map->units[0]);
     for (size_t i = 0; i < n; i++) {
         at ^= p[i];
@@ -68,6 +78,7 @@ static int check_leaves(const tk_charsmap *map, const char **reason) {
         }
         if (!depth) break;
         uint32_t i = stack[--depth];
+        TK_ASSERT(depth < n && i < n);
         base = i ^ offset(map->units[i]);
         if (!(map->units[i] & LEAF_BELOW)) continue;
         size_t place = base < n ? map->units[base] & ~VALUE_BIT : SIZE_MAX;
@@ -83,6 +94,7 @@ static int check_leaves(const tk_charsmap *map, const char **reason) {
 }
 
 int tk_charsmap_init(tk_charsmap *map, const uint8_t *data, size_t n, const char **reason) {
+    TK_ASSERT(map && (data || !n) && reason);
     memset(map, 0, sizeof *map);
     *reason = "it ends before its trie does";
     if (n < 4) return TK_BAD_INPUT;

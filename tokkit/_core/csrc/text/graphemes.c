@@ -4,6 +4,8 @@
 
 #include "text/grapheme_tables.h"
 
+_Static_assert(sizeof tk_cluster_index == 0x110000 / TK_CLUSTER_BLOCK, "an entry for each block");
+
 #define KIND(name) (1u << TK_CLUSTER_##name)
 
 TK_INLINE unsigned cluster_class(uint32_t c) {
@@ -45,6 +47,7 @@ static int goes_on(const cluster *s, unsigned class) {
 }
 
 size_t tk_cluster_end(const uint8_t *text, size_t at, size_t end) {
+    TK_ASSERT(at < end && !tk_is_continuation(text[at]));
     cluster s = {0};
     unsigned length;
     uint32_t c = tk_utf8_decode(text + at, &length);

@@ -8,7 +8,12 @@
 #include "text/normalization_tables.h"
 #include "split/scan.h"
 
+_Static_assert(sizeof tk_quick_index == 0x110000 / TK_NORMALIZATION_BLOCK, "an entry for each block");
+_Static_assert(sizeof tk_record_index == sizeof tk_quick_index, "an entry for each block");
+_Static_assert(TK_ALIGNED_SLACK >= 16, "tk_ascii_end looks so far");
+
 TK_INLINE size_t tk_normalization_place(const uint8_t *index, uint32_t c) {
+    TK_ASSERT(c < 0x110000);
     return (size_t)index[c / TK_NORMALIZATION_BLOCK] * TK_NORMALIZATION_BLOCK + c % TK_NORMALIZATION_BLOCK;
 }
 
@@ -20,6 +25,7 @@ TK_INLINE const tk_record *tk_record_of(uint32_t c) {
 
 /* After the ASCII characters from `at` on. The slack of a text makes the look after `end` safe. */
 TK_INLINE size_t tk_ascii_end(const uint8_t *text, size_t at, size_t end) {
+    TK_ASSERT(at <= end);
     const uint64_t high = UINT64_C(0x8080808080808080);
     while (at + 16 <= end && !((tk_load64(text + at) | tk_load64(text + at + 8)) & high)) at += 16;
     while (at < end && text[at] < 0x80) at++;

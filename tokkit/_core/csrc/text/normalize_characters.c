@@ -49,6 +49,7 @@ TK_INLINE unsigned changed(const character_rule *rule, const uint8_t *p, unsigne
 
 /* Change what can be changed in its place from `at` on; returns where that ends. */
 static size_t change_in_place(const character_rule *rule, uint8_t *text, size_t at, size_t end) {
+    TK_ASSERT(rule->map && rule->first <= rule->last && rule->last < 0x80 && at <= end);
     uint8_t out[CHARACTER_MOST];
     while (at < end) {
         size_t behind = plain_end(rule, text, at, end);
@@ -77,8 +78,9 @@ static void change_rest(const character_rule *rule, tk_rewrite *w) {
                 w->status = TK_NEEDS_FALLBACK;
                 return;
             }
+            TK_ASSERT(size <= CHARACTER_MOST);
             tk_rewrite_bytes(w, out, size, tk_rewrite_here(w));
-            w->at += length;
+            tk_rewrite_drop(w, length);
         }
     }
 }
@@ -162,6 +164,7 @@ static uint32_t byte_symbol(uint8_t byte) {
 static unsigned map_byte_level(const character_rule *rule, const uint8_t *p, unsigned length, uint8_t *out) {
     unsigned n = 0;
     (void)rule;
+    TK_ASSERT(length >= 1 && length <= 4);
     for (unsigned k = 0; k < length; k++) n += put(out + n, byte_symbol(p[k]));
     return n;
 }
@@ -218,6 +221,7 @@ static unsigned map_bert(const character_rule *rule, const uint8_t *p, unsigned 
         if (size == CHARACTER_NEEDS_FALLBACK) return size;
     }
     if (chinese) out[n++] = ' ';
+    TK_ASSERT(n <= CHARACTER_MOST);
     return n;
 }
 

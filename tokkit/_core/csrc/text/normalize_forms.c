@@ -24,6 +24,7 @@ enum { COMPOSED = TK_QUICK_NFC | TK_QUICK_NFKC, COMPATIBLE = TK_QUICK_NFKC | TK_
 /* The next span, text[*start:*stop], that the form may change; 0 where there is none before `end`. */
 static int next_stretch(int form, const uint8_t *text, size_t end, size_t *start, size_t *stop) {
     size_t starter = *start, at = *start;
+    TK_ASSERT(*start <= end && form && !(form & ~(TK_QUICK_NFC | TK_QUICK_NFD | TK_QUICK_NFKC | TK_QUICK_NFKD)));
     unsigned length, last = 0;
     while (at < end) {
         if (text[at] < 0x80) {
@@ -49,6 +50,7 @@ static int next_stretch(int form, const uint8_t *text, size_t end, size_t *start
             if (!(tk_quick(tk_utf8_decode(text + at, &length)) & (unsigned)form)) break;
         *start = starter;
         *stop = at;
+        TK_ASSERT(starter < at && at <= end);
         return 1;
     }
     return 0;
@@ -98,6 +100,7 @@ static void sort_marks(stretch *s, unit *units, size_t n) {
     if (s->status != TK_OK) return;
     for (size_t i = 0; i < n; i++) places[units[i].combining + 1]++;
     for (unsigned k = 0; k < 256; k++) places[k + 1] += places[k];
+    TK_ASSERT(places[256] == n && !places[0]); /* all of them combine */
     for (size_t i = 0; i < n; i++) s->spare[places[units[i].combining]++] = units[i];
     memcpy(units, s->spare, n * sizeof(unit));
 }
@@ -110,6 +113,8 @@ static void order(stretch *s) {
         i = end + 1;
     }
 }
+
+_Static_assert(sizeof tk_pairs / sizeof *tk_pairs == 3u << TK_PAIR_BITS, "three numbers a slot");
 
 /* What the two compose to, or 0. */
 static uint32_t pair(uint32_t first, uint32_t second) {
@@ -125,6 +130,7 @@ static uint32_t pair(uint32_t first, uint32_t second) {
 }
 
 static void compose(stretch *s) {
+    TK_ASSERT(s->n <= s->capacity);
     size_t kept = 0, starter = SIZE_MAX;
     for (size_t i = 0; i < s->n; i++) {
         unit one = s->units[i];
@@ -163,6 +169,7 @@ static int next_change(stretch *s, int form, const uint8_t *text, size_t end, si
 }
 
 int tk_normalize_form_stays(int form, const uint8_t *text, size_t n) {
+    TK_ASSERT(text || !n);
     size_t start = 0, stop = 0;
     return !next_stretch(form, text, n, &start, &stop);
 }
@@ -183,6 +190,7 @@ int tk_normalize_form(tk_aligned *a, int form) {
             if (number > first) start = w.at;
             /* what the look before found is made again, which is simpler than to keep it */
             while (next_change(&s, form, a->text, w.end, &start, &stop) && s.status == TK_OK) {
+                TK_ASSERT(start >= w.at && stop <= w.end);
                 tk_rewrite_keep(&w, start - w.at);
                 for (size_t i = 0; i < s.n; i++) tk_rewrite_put(&w, s.units[i].c, s.units[i].change);
                 start = stop;

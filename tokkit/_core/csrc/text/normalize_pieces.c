@@ -3,6 +3,7 @@
 #include "text/normalize.h"
 
 int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n) {
+    TK_ASSERT(text || !n);
     size_t first = 0;
     while (first < a->n_pieces && a->pieces[first].id != TK_NO_TOKEN) first++;
     if (!n || first == a->n_pieces) return TK_OK;
@@ -33,6 +34,7 @@ static size_t skip_white_back(const uint8_t *text, size_t start, size_t end) {
     while (end > start) {
         size_t at = end - 1;
         while (tk_is_continuation(text[at])) at--;
+        TK_ASSERT(at >= start);
         if (!is_white(tk_utf8_decode(text + at, &length))) break;
         end = at;
     }
@@ -55,6 +57,7 @@ int tk_normalize_strip(tk_aligned *a, int left, int right) {
 
 /* The first occurrence of pattern[0:n] in text[at:end], or `end`. */
 static size_t find_text(const uint8_t *text, size_t at, size_t end, const uint8_t *pattern, size_t n) {
+    TK_ASSERT(n && at <= end);
     while (n <= end - at) {
         const uint8_t *found = memchr(text + at, pattern[0], end - at - n + 1);
         if (!found) break;
@@ -84,6 +87,7 @@ static void replace_next(tk_rewrite *w, size_t n, const uint8_t *content, size_t
 }
 
 int tk_normalize_replace(tk_aligned *a, const tk_target *t, const uint8_t *content, size_t n_content) {
+    TK_ASSERT(t->n && t->ahead < t->n && (!t->least || !t->ahead) && (content || !n_content));
     size_t first = 0, at = 0, size = 0, n = t->n - t->ahead;
     /* One character for another of as many bytes leaves the alignment as it is. */
     int in_place = !t->least && n == n_content && n == tk_utf8_length(*t->pattern) && n == tk_utf8_length(*content);
@@ -111,11 +115,13 @@ int tk_normalize_replace(tk_aligned *a, const tk_target *t, const uint8_t *conte
 
 int tk_normalize_replace_spans(tk_aligned *a, const size_t *spans, size_t n_spans, const uint8_t *content, size_t n) {
     size_t next = 0;
+    TK_ASSERT(spans || !n_spans);
     if (!n_spans) return TK_OK;
     tk_rewrite w;
     tk_rewrite_begin(&w, a);
     for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
         for (; next < n_spans && spans[2 * next + 1] <= w.end; next++) {
+            TK_ASSERT(spans[2 * next] >= w.at && spans[2 * next] <= spans[2 * next + 1]);
             tk_rewrite_keep(&w, spans[2 * next] - w.at);
             if (w.status != TK_OK) break;
             replace_next(&w, spans[2 * next + 1] - spans[2 * next], content, n);
@@ -132,6 +138,7 @@ int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uin
     tk_split own = *split;
     tk_rewrite w;
     int any = 0;
+    TK_ASSERT(content || !n);
     memset(&memo, 0, sizeof memo);
     own.memo = &memo;
     tk_rewrite_begin(&w, a);
@@ -146,6 +153,7 @@ int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uin
             }
     }
     tk_dfa_memo_free(&memo);
+    TK_ASSERT(w.status != TK_OK || !w.open);
     if (!any && w.status == TK_OK) return tk_rewrite_cancel(&w);
     return tk_rewrite_end(&w, a);
 }

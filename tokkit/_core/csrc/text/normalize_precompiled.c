@@ -45,6 +45,7 @@ static int find_next_longest(lookup *l) {
         if (l->place == SIZE_MAX) continue;
         l->start = l->at;
         l->at = l->stop = l->at + length;
+        TK_ASSERT(l->at <= l->end);
         return 1;
     }
     return 0;
@@ -96,6 +97,7 @@ static void put(writer *out, uint32_t c, int change) {
 }
 
 static void keep_until(writer *out, size_t stop) {
+    TK_ASSERT(out->read <= stop && stop <= out->w.end);
     const uint8_t *text = out->w.from->text;
     unsigned length;
     if (stop == out->read) return;
@@ -116,6 +118,7 @@ static int count_characters(const uint8_t *text, size_t n) {
 }
 
 static void replace(writer *out, const lookup *l) {
+    TK_ASSERT(l->place < l->map->n_strings && l->start < l->stop && l->stop <= l->end);
     const uint8_t *string = l->map->strings + l->place;
     size_t n = strlen((const char *)string);
     unsigned length;
@@ -128,6 +131,7 @@ static void replace(writer *out, const lookup *l) {
 }
 
 int tk_charsmap_normalize(tk_aligned *a, const tk_charsmap *map, int longest) {
+    TK_ASSERT(map->n_units && map->strings);
     lookup l = {.map = map, .text = a->text, .longest = longest};
     size_t first = 0;
     for (; first < a->n_pieces; first++) {

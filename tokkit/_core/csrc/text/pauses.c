@@ -106,6 +106,7 @@ static uint8_t rank_in_code(const uint8_t *text, size_t line, size_t right, size
     /* What closes a block belongs to it. */
     if (columns > DEEPEST || (right < n && (text[right] == '}' || text[right] == ')' || text[right] == ']')))
         columns = DEEPEST;
+    TK_ASSERT(line <= right && right <= n && lines > 0);
     return (uint8_t)(TK_CODE_LINE + 2 * (DEEPEST - columns) + (lines > 1));
 }
 
@@ -113,6 +114,7 @@ static uint8_t rank_in_code(const uint8_t *text, size_t line, size_t right, size
 TK_INLINE int is_wide_letter(uint8_t lead) { return lead >= 0xE4 && lead <= 0xED; }
 
 static uint8_t rank_of(const uint8_t *text, size_t n, size_t place, int at) {
+    TK_ASSERT(place <= n && (place == n || !tk_is_continuation(text[place])));
     if (place > 2 && is_wide_letter(text[place - 3]) && tk_is_continuation(text[place - 1]) &&
         is_wide_letter(text[place]))
         return TK_WITHIN; /* most places of such a text, told at once */
@@ -159,6 +161,7 @@ static size_t line_after(const uint8_t *text, size_t at, size_t n) {
 /* Find the next block of code from the line at *at on: [*open, *close); *at becomes the line after it. */
 static void next_fence(const uint8_t *text, size_t n, tk_fence *fence, size_t *at, size_t *open, size_t *close) {
     size_t from = 0, found;
+    TK_ASSERT(*at <= n && (!fence->length || fence->length >= SHORTEST_FENCE));
     int inside = fence->length != 0;
     *open = inside ? 0 : n, *close = n;
     while (*at < n) {
@@ -175,10 +178,12 @@ static void next_fence(const uint8_t *text, size_t n, tk_fence *fence, size_t *a
 
 void tk_rank_pauses(const uint8_t *text, size_t n, const int64_t *spans, size_t n_tokens, int at, tk_fence *fence,
                     int continues, uint8_t *ranks) {
+    TK_ASSERT((text || !n) && at >= 0 && at < TK_AT_KINDS && (fence || at != TK_AT_MARKDOWN));
     size_t line = continues ? line_after(text, 0, n) : 0, open = n, close = n;
     if (at == TK_AT_MARKDOWN) next_fence(text, n, fence, &line, &open, &close);
     for (size_t i = 1; i < n_tokens; i++) {
         size_t place = (size_t)spans[2 * i];
+        TK_ASSERT(spans[2 * i] >= spans[2 * i - 2] && place <= n);
         if (spans[2 * i] < spans[2 * i - 1] || (place < n && tk_is_continuation(text[place]))) {
             ranks[i] = TK_NO_PAUSE;
             continue;
@@ -192,6 +197,7 @@ void tk_rank_pauses(const uint8_t *text, size_t n, const int64_t *spans, size_t 
 }
 
 void tk_trim(const uint8_t *text, size_t *start, size_t *end, int indented) {
+    TK_ASSERT(*start <= *end);
     size_t right = white_from(text, *start, *end), left = *start, line = right;
     *end = white_until(text, *end, right);
     if (indented && right < *end) {
@@ -200,4 +206,5 @@ void tk_trim(const uint8_t *text, size_t *start, size_t *end, int indented) {
         line_ends(text, left, right, &line);
     }
     *start = line;
+    TK_ASSERT(*start <= *end);
 }

@@ -15,6 +15,7 @@ static int is_ascii(const uint8_t *p) {
 }
 
 size_t tk_utf8_invalid_plain(const uint8_t *text, size_t n) {
+    TK_ASSERT(text || !n);
     size_t i = 0;
     while (i < n) {
         while (i + ASCII_BLOCK <= n && is_ascii(text + i)) i += ASCII_BLOCK;
@@ -88,6 +89,8 @@ size_t tk_utf8_from_ucs4(const uint32_t *units, size_t n, uint8_t *out, int *sur
 
 static size_t from_units(const tk_byte_kernels *by, const void *units, size_t n, int width, uint8_t *out,
                          int *surrogates) {
+    TK_ASSERT((units || !n) && out && surrogates);
+    TK_ASSERT(width == 1 || width == 2 || width == 4);
     *surrogates = 0;
     if (width == 1) return by->from_ucs1(units, n, out);
     if (width == 2) return by->from_ucs2(units, n, out, surrogates);
@@ -104,9 +107,11 @@ size_t tk_utf8_from_units_by(int isa, const void *units, size_t n, int width, ui
 
 int tk_utf8_of(const tk_text_view *view, uint8_t **buffer, size_t *capacity, const uint8_t **p, size_t *n) {
     int surrogates, status;
+    TK_ASSERT(view && buffer && capacity && p && n);
     if (view->width == 0) return *p = view->data, *n = view->length, TK_OK;
     status = tk_reserve(buffer, capacity, tk_utf8_bound(view->length, view->width), 1);
     if (status != TK_OK) return status;
     *n = tk_utf8_from_units(view->data, view->length, view->width, *buffer, &surrogates);
+    TK_ASSERT(*n <= *capacity);
     return *p = *buffer, TK_OK;
 }

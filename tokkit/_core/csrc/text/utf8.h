@@ -5,6 +5,7 @@
 
 /* Bytes of the character whose first byte is `lead`, in valid UTF-8. */
 TK_INLINE unsigned tk_utf8_length(uint8_t lead) {
+    TK_ASSERT((lead & 0xC0) != 0x80 && lead < 0xF5);
     return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
@@ -13,6 +14,7 @@ TK_INLINE int tk_is_continuation(uint8_t byte) { return (byte & 0xC0) == 0x80; }
 /* The code point that starts at p in valid UTF-8; *length gets its bytes. */
 TK_INLINE uint32_t tk_utf8_decode(const uint8_t *p, unsigned *length) {
     uint32_t c = p[0];
+    TK_ASSERT((c & 0xC0) != 0x80 && c < 0xF5);
     if (c < 0x80) return *length = 1, c;
     if (c < 0xE0) return *length = 2, (c & 0x1F) << 6 | (p[1] & 0x3F);
     if (c < 0xF0) return *length = 3, (c & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F);
@@ -20,6 +22,7 @@ TK_INLINE uint32_t tk_utf8_decode(const uint8_t *p, unsigned *length) {
 }
 
 TK_INLINE uint8_t *tk_utf8_put(uint8_t *out, uint32_t c) {
+    TK_ASSERT(c < 0x110000);
     if (c < 0x80) return *out = (uint8_t)c, out + 1;
     if (c < 0x800) return out[0] = (uint8_t)(0xC0 | c >> 6), out[1] = (uint8_t)(0x80 | (c & 0x3F)), out + 2;
     if (c < 0x10000) {
@@ -44,6 +47,7 @@ size_t tk_utf8_invalid_plain(const uint8_t *text, size_t n);
 
 /* One character from UCS-2 units at *i, a surrogate pair as one: *i moves after it. */
 TK_INLINE uint8_t *tk_utf8_put_units(uint8_t *out, const uint16_t *units, size_t *i, size_t n, int *surrogates) {
+    TK_ASSERT(*i < n);
     uint32_t c = units[(*i)++];
     if (TK_UNLIKELY((c & 0xF800) == 0xD800)) {
         *surrogates = 1;
@@ -55,6 +59,7 @@ TK_INLINE uint8_t *tk_utf8_put_units(uint8_t *out, const uint16_t *units, size_t
 }
 
 TK_INLINE uint8_t *tk_utf8_put_wide_units(uint8_t *out, const uint32_t *units, size_t *i, size_t n, int *surrogates) {
+    TK_ASSERT(*i < n);
     uint32_t c = units[(*i)++];
     if (TK_UNLIKELY((c & 0xFFFFF800) == 0xD800)) {
         *surrogates = 1;

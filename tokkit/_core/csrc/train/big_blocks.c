@@ -63,6 +63,7 @@ void tk_big_block_free(tk_big_block *b) {
 #endif
 
 int tk_big_block_reserve(tk_big_block *b, const char *folder, size_t *capacity, size_t need, size_t size) {
+    TK_ASSERT(b && capacity && size && (b->data || !*capacity));
     if (need <= *capacity) return TK_OK;
     if (!folder) return tk_reserve(&b->data, capacity, need, size);
     size_t grown = *capacity ? *capacity + *capacity / 2 : FIRST_MAPPED_BYTES / size;

@@ -4,6 +4,7 @@
 #include "train/bpe_trainer.h"
 
 enum { PAIR_SLOTS = TK_CELL_SIZES, PAIRS_USED, REPEATED_SLOTS, MERGES, TOP, LEVELS };
+enum { FIRST_LEVEL = TK_CELL_ARRAYS + 4 };
 
 void tk_bpe_state_sizes(const tk_bpe_trainer *t, uint64_t *sizes) {
     tk_word_cells_sizes(&t->words, sizes);
@@ -25,8 +26,12 @@ void tk_bpe_state_arrays(const tk_bpe_trainer *t, tk_state_array *arrays) {
     tk_word_cells_arrays(&t->words, arrays);
     memcpy(arrays + TK_CELL_ARRAYS, others, sizeof others);
     for (size_t k = 0; k < QUEUE_LEVELS; k++)
-        arrays[7 + k] = (tk_state_array){t->queue.levels[k].entries, t->queue.levels[k].n * sizeof(tk_entry)};
+        arrays[FIRST_LEVEL + k] = (tk_state_array){t->queue.levels[k].entries, t->queue.levels[k].n * sizeof(tk_entry)};
 }
+
+_Static_assert(LEVELS + QUEUE_LEVELS == TK_STATE_SIZES, "a number for each array that grows");
+_Static_assert(FIRST_LEVEL + QUEUE_LEVELS == TK_STATE_ARRAYS, "the cells, four more, and the queue");
+_Static_assert(sizeof(tk_entry) == 32 && sizeof(tk_pair_count) == 16, "they are saved as they are");
 
 size_t tk_bpe_state_positions(const tk_bpe_trainer *t, size_t *level, size_t *entry, size_t *at, uint32_t *out,
                               size_t room) {
@@ -36,6 +41,7 @@ size_t tk_bpe_state_positions(const tk_bpe_trainer *t, size_t *level, size_t *en
         for (; *entry < v->n; ++*entry, *at = 0) {
             const tk_entry *e = &v->entries[*entry];
             if (e->n < 2) continue;
+            TK_ASSERT(*at < e->n && made <= room);
             size_t n = e->n - *at < room - made ? e->n - *at : room - made;
             memcpy(out + made, e->at.many + *at, n * sizeof *out);
             made += n;

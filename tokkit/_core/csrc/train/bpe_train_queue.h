@@ -1,4 +1,4 @@
-/* The table of pair counts and the queue of bpe_train.c. */
+/* The table of pair counts and the queue of bpe_trainer.c. */
 #ifndef TK_BPE_TRAIN_QUEUE_H
 #define TK_BPE_TRAIN_QUEUE_H
 #include "train/big_blocks.h"
@@ -31,6 +31,7 @@ static inline uint32_t *tk_chunks_take(tk_chunks *c, size_t n) {
         c->next = block;
         c->room = size;
     }
+    TK_ASSERT(n && n <= c->room);
     uint32_t *list = c->next;
     c->next += n;
     c->room -= n;
@@ -52,6 +53,7 @@ typedef struct {
 static inline void tk_pair_table_free(tk_pair_table *t) { free(t->slots); }
 
 static inline size_t tk_pair_table_probe(const tk_pair_table *t, uint64_t key) {
+    TK_ASSERT(t->n_slots && !(t->n_slots & (t->n_slots - 1)) && key != UINT64_MAX);
     size_t i = tk_mix64(key) & (t->n_slots - 1);
     while (t->slots[i].key != key && t->slots[i].key != UINT64_MAX) i = (i + 1) & (t->n_slots - 1);
     return i;
@@ -78,6 +80,7 @@ static inline int tk_pair_table_slot(tk_pair_table *t, uint64_t key, size_t *slo
     size_t i = tk_pair_table_probe(t, key);
     *known = t->slots[i].key == key;
     if (!*known) t->slots[i].key = key, t->n_used++;
+    TK_ASSERT(t->n_used < t->n_slots); /* a free slot ends each search */
     *slot = i;
     return TK_OK;
 }
@@ -148,6 +151,7 @@ static inline int tk_bit_length(int64_t count) {
 
 static inline int tk_queue_push(tk_queue *q, tk_entry entry) {
     int level = tk_bit_length(entry.count);
+    TK_ASSERT(entry.n && level < QUEUE_LEVELS && q->top >= 0 && q->top < QUEUE_LEVELS);
     tk_level *v = &q->levels[level];
     if (tk_reserve(&v->entries, &v->capacity, v->n + 1, sizeof *v->entries)) return TK_NO_MEMORY;
     size_t i = v->n++;
@@ -161,15 +165,16 @@ static inline int tk_queue_push(tk_queue *q, tk_entry entry) {
     return TK_OK;
 }
 
-/* Take out the first entry: TK_OK, or 1 where the queue is empty. */
+/* Take out the first entry: TK_OK or TK_QUEUE_EMPTY. */
 static inline int tk_queue_pop(tk_queue *q, tk_entry *first) {
     tk_level *v = &q->levels[q->top];
     if (!v->n) {
         while (q->top && !q->levels[q->top].n) q->top--;
         v = &q->levels[q->top];
-        if (!v->n) return 1;
+        if (!v->n) return TK_QUEUE_EMPTY;
         tk_level_heapify(v);
     }
+    TK_ASSERT(v->n < 2 || !tk_entry_before(&v->entries[1], &v->entries[0]));
     *first = v->entries[0];
     if (--v->n) tk_level_sift_down(v, 0, v->entries[v->n]);
     return TK_OK;

@@ -1,4 +1,4 @@
-/* The data of a BPE training: for bpe_train.c, and for bpe_state.c, which saves it. */
+/* The data of a BPE training: for bpe_trainer.c, and for bpe_state.c, which saves it. */
 #ifndef TK_BPE_TRAINER_H
 #define TK_BPE_TRAINER_H
 #include "train/bpe_train.h"
@@ -50,7 +50,7 @@ struct tk_bpe_trainer {
 };
 
 /* Set m->result to the token that has the bytes of left and right, a new one where none has: TK_OK, TK_NO_MEMORY, or
-   1 where the merge is not made: their text is forbidden, or the token that has them covers another number of cells,
+   TK_NO_MERGE where it is not made: their text is forbidden, or the token that has them covers another number of cells,
    and so is another word's part that looks alike. */
 int tk_bpe_trainer_join(tk_bpe_trainer *t, tk_trained_merge *m);
 

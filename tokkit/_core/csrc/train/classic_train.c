@@ -60,7 +60,9 @@ TK_INLINE int before(const candidate *a, const candidate *b) {
 }
 
 static int push(tk_classic_trainer *t, uint32_t number) {
+    TK_ASSERT(number < t->n_pairs);
     pair_list *p = &t->pairs[number];
+    TK_ASSERT(p->cursor < p->n && p->count > 0);
     if (tk_reserve(&t->heap, &t->heap_capacity, t->n_heap + 1, sizeof *t->heap)) return TK_NO_MEMORY;
     candidate c = {p->count, p->at[p->cursor], number, ++p->stamp};
     size_t i = t->n_heap++;
@@ -70,6 +72,7 @@ static int push(tk_classic_trainer *t, uint32_t number) {
 }
 
 static candidate pop(tk_classic_trainer *t) {
+    TK_ASSERT(t->n_heap);
     candidate top = t->heap[0], last = t->heap[--t->n_heap];
     size_t i = 0;
     for (size_t child; (child = 2 * i + 1) < t->n_heap; i = child) {
@@ -84,6 +87,7 @@ static candidate pop(tk_classic_trainer *t) {
 /* ---- pairs and their positions ---- */
 
 static int stands(const tk_classic_trainer *t, const pair_list *p, uint32_t position) {
+    TK_ASSERT(position < t->n);
     if (t->symbols[position] != p->left) return 0;
     uint32_t next = t->next[position];
     return next != NONE && t->symbols[next] == p->right;
@@ -138,6 +142,7 @@ static int gain(tk_classic_trainer *t, tk_token left, tk_token right, int64_t co
     }
     uint32_t number = (uint32_t)t->numbers.slots[slot].count;
     pair_list *p = &t->pairs[number];
+    TK_ASSERT(p->left == left && p->right == right);
     if (room_for_position(p)) return TK_NO_MEMORY;
     if (p->n > p->cursor && p->at[p->n - 1] > position) p->rising = 0;
     p->at[p->n++] = position;
@@ -197,6 +202,7 @@ static int take(tk_classic_trainer *t, tk_classic_words given, size_t *bad) {
 
 int tk_classic_trainer_words(tk_classic_trainer *t, tk_classic_words given, size_t *bad) {
     size_t n = given.n;
+    TK_ASSERT(!t->symbols && bad);
     if (n >= NONE - 1 || given.n_words >= NONE - 1 || given.n_symbols >= NONE - 1) return TK_TOO_LARGE;
     t->symbols = tk_alloc(n, sizeof *t->symbols);
     t->previous = tk_alloc(n, sizeof *t->previous);
@@ -263,6 +269,8 @@ static int merge_at(tk_classic_trainer *t, tk_token left, tk_token right, tk_tok
     uint32_t previous = t->previous[at], second = t->next[at], after = t->next[second];
     int64_t count = t->counts[t->words[at]];
     int status = TK_OK;
+    TK_ASSERT(second != NONE && t->symbols[at] == left && t->symbols[second] == right);
+    TK_ASSERT(t->words[at] == t->words[second] && at < second);
     lose(t, left, right, count);
     if (previous != NONE) lose(t, t->symbols[previous], left, count);
     if (after != NONE) lose(t, right, t->symbols[after], count);

@@ -5,6 +5,14 @@
 
 enum { MAX_VARINT = 10, RADIX_BITS = 8, RADIX = 1 << RADIX_BITS };
 
+_Static_assert(MAX_VARINT * 7 >= 64 && 64 % RADIX_BITS == 0, "numbers of 64 bits");
+
+/* The order of words. */
+static int compare(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b) {
+    int c = memcmp(a, b, n_a < n_b ? n_a : n_b);
+    return c ? c : (n_a > n_b) - (n_a < n_b);
+}
+
 /* ---- blocks ---- */
 
 void tk_count_block_free(tk_count_block *b) {
@@ -25,6 +33,7 @@ int tk_count_block_put(tk_count_block *b, const uint8_t *word, size_t n, int64_t
     if (tk_reserve(&b->bytes, &b->capacity, b->n + n + 3 * MAX_VARINT, 1) ||
         tk_reserve(&b->last, &b->last_capacity, n, 1))
         return TK_NO_MEMORY;
+    TK_ASSERT(n && count > 0 && (!b->last_length || compare(b->last, b->last_length, word, n) < 0));
     size_t shared = 0, most = n < b->last_length ? n : b->last_length;
     while (shared < most && word[shared] == b->last[shared]) shared++;
     uint8_t *p = put_varint(put_varint(b->bytes + b->n, shared), n - shared);
@@ -48,11 +57,6 @@ static uint64_t prefix_of(const uint8_t *p, size_t n) {
     }
     for (size_t k = 0; k < n; k++) v = v << 8 | p[k];
     return n ? v << (8 * (8 - n)) : 0;
-}
-
-static int compare(const uint8_t *a, size_t n_a, const uint8_t *b, size_t n_b) {
-    int c = memcmp(a, b, n_a < n_b ? n_a : n_b);
-    return c ? c : (n_a > n_b) - (n_a < n_b);
 }
 
 typedef struct {
@@ -117,6 +121,7 @@ int tk_count_order(const tk_word_counts *t, uint32_t **order) {
     free(prefixes);
     if (sorted != first || status) free(first);
     if (sorted != second || status) free(second);
+    TK_ASSERT(status || sorted == first || sorted == second);
     if (!status) *order = sorted;
     return status;
 }
@@ -129,6 +134,7 @@ void tk_count_cursor_free(tk_count_cursor *c) {
 }
 
 void tk_count_cursor_feed(tk_count_cursor *c, const uint8_t *block, size_t n) {
+    TK_ASSERT(c->next == c->end && (block || !n)); /* the block before was read */
     c->next = block;
     c->end = block + n;
     c->at_start = 1;
@@ -173,6 +179,7 @@ int tk_count_cursor_next(tk_count_cursor *c) {
 }
 
 int tk_count_cursor_count(tk_count_cursor *c, tk_word_counts *words, int text, uint64_t *total, uint64_t most) {
+    TK_ASSERT(*total <= most);
     int status;
     while (!(status = tk_count_cursor_next(c))) {
         if (text && tk_utf8_invalid(c->word, c->length) != c->length) return TK_BAD_INPUT;
@@ -207,6 +214,7 @@ void tk_count_merge_free(tk_count_merge *m) {
 }
 
 static int before(const tk_count_merge *m, uint32_t a, uint32_t b) {
+    TK_ASSERT(a < m->n && b < m->n && a != b);
     const tk_count_cursor *x = &m->cursors[a], *y = &m->cursors[b];
     if (x->prefix != y->prefix) return x->prefix < y->prefix;
     return compare(x->word, x->length, y->word, y->length) < 0;
@@ -247,6 +255,7 @@ static int put_sum(tk_count_merge *m, tk_count_block *out) {
 
 /* Add what the cursor has to the word at hand, or begin with its word. */
 static int take(tk_count_merge *m, const tk_count_cursor *c, tk_count_block *out) {
+    TK_ASSERT(c->count > 0 && c->factor >= 1 && m->divisor >= 1);
     if (c->count > INT64_MAX / c->factor) return TK_TOO_LARGE;
     int64_t count = c->count * c->factor;
     if (m->sum && m->length == c->length && !memcmp(m->word, c->word, c->length)) {
@@ -264,6 +273,7 @@ static int take(tk_count_merge *m, const tk_count_cursor *c, tk_count_block *out
 /* The cursor *which was fed, or has ended. */
 static int resume(tk_count_merge *m, size_t which, int ended) {
     int begins = which == m->n_begun;
+    TK_ASSERT(which <= m->n_begun && (begins || (m->n_heap && m->heap[0] == which)));
     int status = ended ? TK_BLOCK_READ : tk_count_cursor_next(&m->cursors[which]);
     if (status < 0) return status;
     m->n_begun += (size_t)begins;

@@ -9,6 +9,7 @@ enum { N_CODE_POINTS = 0x110000, BOUNDARY = 0x1F, UNKNOWN_MARK = 0x2585 };
 enum { OUTSIDE = 0, COMMON = 1, INHERITED = 4, ANY = 253, DIGIT_ALONE = 254, SPACE = 255 };
 
 static void fill(tk_piece_kinds *k, uint32_t first, uint32_t behind, int kind) {
+    TK_ASSERT(first < behind && behind <= N_CODE_POINTS && kind >= 0 && kind <= SPACE);
     memset(k->kinds + first, kind, behind - first);
 }
 
@@ -41,6 +42,7 @@ void tk_piece_kinds_free(tk_piece_kinds *k) {
 int tk_piece_forbid(tk_piece_kinds *k, const uint32_t *characters, size_t n) {
     size_t all = k->n_forbidden + n + 1;
     if (tk_reserve(&k->forbidden, &k->forbidden_capacity, all, sizeof *k->forbidden)) return TK_NO_MEMORY;
+    for (size_t i = 0; i < n; i++) TK_ASSERT(characters[i]); /* 0 ends a text */
     memcpy(k->forbidden + k->n_forbidden, characters, n * sizeof *characters);
     k->forbidden[all - 1] = 0;
     k->n_forbidden = all;
@@ -70,6 +72,7 @@ int tk_piece_is_valid(const tk_piece_kinds *k, const uint32_t *characters, size_
     if (n == 0 || n > r->max_length) return 0;
     for (size_t i = 0; i < n; i++) only_spaces &= characters[i] == TK_SPACE_MARK;
     for (size_t i = 0; i < n; i++) {
+        TK_ASSERT(characters[i] < N_CODE_POINTS);
         uint8_t kind = k->kinds[characters[i]];
         if (kind == OUTSIDE || (kind == DIGIT_ALONE && n > 1)) return 0;
         if (kind == SPACE) {

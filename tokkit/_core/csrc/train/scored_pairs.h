@@ -95,6 +95,7 @@ static inline int tk_scored_pairs_init(tk_scored_pairs *t, size_t n, int64_t lea
 /* ---- groups ---- */
 
 static inline const tk_scored_pair *tk_group_first(const tk_scored_pairs *t, const tk_pair_group *g) {
+    TK_ASSERT(g->n && g->heap[0] < t->n_pairs);
     return &t->pairs[g->heap[0]];
 }
 
@@ -126,6 +127,7 @@ static inline int tk_group_before(const tk_scored_pairs *t, uint32_t i, uint32_t
 }
 
 static inline void tk_group_put(tk_scored_pairs *t, size_t at, uint32_t i) {
+    TK_ASSERT(at < t->n && i < t->n_groups);
     t->heap[at] = i;
     t->groups[i].at = (uint32_t)at;
 }
@@ -151,6 +153,7 @@ static inline int tk_floor_push(tk_scored_token *q, tk_floor entry) {
 }
 
 static inline tk_floor tk_floor_pop(tk_scored_token *q) {
+    TK_ASSERT(q->n_floors);
     tk_floor first = q->floors[0], last = q->floors[--q->n_floors];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < q->n_floors; at = child) {
@@ -217,6 +220,7 @@ static inline int tk_pair_before(const tk_scored_pairs *t, uint32_t i, uint32_t 
 }
 
 static inline void tk_pair_put(tk_scored_pairs *t, tk_pair_group *g, size_t at, uint32_t i) {
+    TK_ASSERT(at < g->n && i < t->n_pairs);
     g->heap[at] = i;
     t->pairs[i].at = (uint32_t)at;
 }
@@ -238,6 +242,7 @@ static inline int tk_pair_leave(tk_scored_pairs *t, uint32_t i) {
     if (group == TK_NO_PAIR) return TK_OK;
     tk_pair_group *g = &t->groups[group];
     size_t at = p->at;
+    TK_ASSERT(at < g->n && g->heap[at] == i);
     uint32_t last = g->heap[--g->n];
     p->group = p->at = TK_NO_PAIR;
     if (last != i) tk_pair_sift(t, g, at, last);
@@ -269,6 +274,7 @@ static inline int tk_pair_enter(tk_scored_pairs *t, uint32_t i, uint32_t group) 
         if (!grown) return TK_NO_MEMORY;
         g->heap = grown, g->capacity = capacity;
     }
+    TK_ASSERT(t->pairs[i].group == TK_NO_PAIR && g->n < g->capacity);
     t->pairs[i].group = group;
     tk_pair_sift(t, g, g->n++, i);
     return TK_OK;

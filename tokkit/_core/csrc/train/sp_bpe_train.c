@@ -57,6 +57,7 @@ struct tk_sp_bpe_trainer {
 };
 
 tk_sp_bpe_trainer *tk_sp_bpe_trainer_new(size_t n_pieces, const tk_piece_kinds *kinds, const char *folder) {
+    TK_ASSERT(kinds && kinds->kinds);
     tk_sp_bpe_trainer *t = tk_calloc(1, sizeof *t);
     if (t) t->n_wanted = n_pieces, t->kinds = kinds, t->words.folder = folder;
     return t;
@@ -91,6 +92,7 @@ int tk_sp_bpe_trainer_character(tk_sp_bpe_trainer *t, uint32_t character) {
 /* ---- order ---- */
 
 static size_t spell(const tk_sp_bpe_trainer *t, const bpe_pair *p, uint8_t *out) {
+    TK_ASSERT(p->left < t->tokens.n_ids && p->right < t->tokens.n_ids);
     size_t a = t->tokens.lengths[p->left], b = t->tokens.lengths[p->right];
     memcpy(out, tk_token_bytes(&t->tokens, p->left), a);
     memcpy(out + a, tk_token_bytes(&t->tokens, p->right), b);
@@ -123,6 +125,7 @@ static void sift_down(tk_sp_bpe_trainer *t, candidate c) {
 }
 
 static int push(tk_sp_bpe_trainer *t, uint32_t number) {
+    TK_ASSERT(number < t->n_pairs && !t->pairs[number].forbidden);
     const bpe_pair *p = &t->pairs[number];
     if (tk_reserve(&t->heap, &t->heap_capacity, t->n_heap + 1, sizeof *t->heap)) return TK_NO_MEMORY;
     candidate c = {p->count, 0, p->n_symbols, number};
@@ -145,6 +148,7 @@ static int push(tk_sp_bpe_trainer *t, uint32_t number) {
 static int is_forbidden(const tk_sp_bpe_trainer *t, const bpe_pair *p) {
     uint8_t text[8 * MOST_CHARACTERS];
     uint32_t characters[MOST_CHARACTERS];
+    TK_ASSERT(t->kinds->rules.max_length <= MOST_CHARACTERS);
     if (p->n_symbols > t->kinds->rules.max_length) return 1;
     size_t n = spell(t, p, text), n_characters = 0;
     unsigned length;
@@ -153,6 +157,7 @@ static int is_forbidden(const tk_sp_bpe_trainer *t, const bpe_pair *p) {
 }
 
 static bpe_pair pair_of(const tk_sp_bpe_trainer *t, tk_token left, tk_token right) {
+    TK_ASSERT(left < t->tokens.n_ids && right < t->tokens.n_ids);
     bpe_pair made = {left, right, 0, NO_PLACE, NO_PLACE, t->widths[left] + t->widths[right], 0};
     made.forbidden = (uint32_t)is_forbidden(t, &made);
     return made;
@@ -175,6 +180,7 @@ static int gain(tk_sp_bpe_trainer *t, tk_token left, tk_token right, int64_t cou
     if (TK_UNLIKELY(status)) return status;
     place *places = t->places_block.data;
     uint32_t number = (uint32_t)t->n_places++;
+    TK_ASSERT(position < t->words.n_cells && number != NO_PLACE);
     places[number] = (place){position, NO_PLACE};
     if (p->first == NO_PLACE) p->first = number;
     else places[p->last].next = number;
@@ -249,6 +255,7 @@ int tk_sp_bpe_trainer_units(tk_sp_bpe_trainer *t, const tk_word_counts *units, c
 
 static int merge_at(tk_sp_bpe_trainer *t, const bpe_pair *p, tk_token made, uint32_t at, int64_t count) {
     uint32_t *cells = t->words.cells, a = t->widths[p->left], n = p->n_symbols;
+    TK_ASSERT(at && at + n < t->words.n_cells && a < n && made < t->tokens.n_ids);
     tk_token previous = cells[at - 1], next = cells[at + n];
     int status = TK_OK;
     if (previous != BORDER) lose(t, previous, p->left, count);
@@ -261,19 +268,20 @@ static int merge_at(tk_sp_bpe_trainer *t, const bpe_pair *p, tk_token made, uint
     return status;
 }
 
-/* Make a token of a pair: TK_OK, TK_NO_MEMORY, or 1 where its text is a piece already. */
+/* Make a token of a pair: TK_OK, TK_NO_MEMORY, or TK_NO_MERGE where its text is a piece already. */
 static int join(tk_sp_bpe_trainer *t, const bpe_pair *p) {
     if (token_room(t, (size_t)t->tokens.lengths[p->left] + t->tokens.lengths[p->right])) return TK_NO_MEMORY;
     uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
     size_t length = spell(t, p, bytes), slot = tk_token_slot(&t->tokens, bytes, length);
-    if (t->tokens.index[slot]) return 1;
+    if (t->tokens.index[slot]) return TK_NO_MERGE;
     t->widths[t->tokens.n_ids] = p->n_symbols;
     tk_token_commit(&t->tokens, length, &slot);
     return TK_OK;
 }
 
-/* Merge a pair wherever it counts; 1 where its text is a piece already. */
+/* Merge a pair wherever it counts; TK_NO_MERGE where its text is a piece already. */
 static int merge_pair(tk_sp_bpe_trainer *t, uint32_t number, size_t *visited) {
+    TK_ASSERT(number < t->n_pairs && !t->pairs[number].forbidden);
     const bpe_pair p = t->pairs[number];
     size_t n;
     tk_token made = (tk_token)t->tokens.n_ids;
@@ -304,6 +312,7 @@ int tk_sp_bpe_trainer_run(tk_sp_bpe_trainer *t, size_t budget, int *done) {
         t->n_heap--;
         if (t->n_heap) sift_down(t, t->heap[t->n_heap]);
         int64_t count = t->pairs[top.pair].count; /* it can only have become less */
+        TK_ASSERT(count <= top.count);
         int status = count == top.count ? merge_pair(t, top.pair, &visited) : push(t, top.pair);
         if (status < 0) return status;
     }

@@ -13,6 +13,7 @@ typedef struct {
 
 /* The next symbols from `depth` on, the first in the highest bits. */
 TK_INLINE uint64_t key_of(const tk_symbol_text *t, uint32_t position, uint32_t depth) {
+    TK_ASSERT(depth < t->depth && position + depth < t->n);
     uint32_t n = 64 / t->bits, left = t->depth - depth;
     const uint32_t *p = t->symbols + position + depth;
     uint64_t key = 0;
@@ -84,6 +85,7 @@ static void sort_range(const tk_symbol_text *t, item *a, item *spare, size_t n, 
 }
 
 int tk_suffix_sort(const tk_symbol_text *t, const char *folder, tk_big_block *order, size_t *n) {
+    TK_ASSERT(t->bits && t->bits <= 32 && t->depth && (!t->n || !t->symbols[t->n - 1]));
     if (t->n > UINT32_MAX) return TK_TOO_LARGE;
     tk_big_block all = {0}, spare = {0};
     size_t found = 0;
@@ -97,7 +99,10 @@ int tk_suffix_sort(const tk_symbol_text *t, const char *folder, tk_big_block *or
         uint32_t *out = order->data;
         found = 0;
         for (size_t i = 0; i < t->n; i++)
-            if (t->symbols[i]) items[found++].position = (uint32_t)i;
+            if (t->symbols[i]) {
+                TK_ASSERT(t->symbols[i] >> (t->bits - 1) <= 1);
+                items[found++].position = (uint32_t)i;
+            }
         sort_range(t, items, spare.data, found, 0);
         for (size_t i = 0; i < found; i++) out[i] = items[i].position;
     }

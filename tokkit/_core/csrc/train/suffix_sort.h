@@ -19,6 +19,7 @@ int tk_suffix_sort(const tk_symbol_text *t, const char *folder, tk_big_block *or
 /* Symbols that two suffixes have in common, `depth` at most. */
 TK_INLINE uint32_t tk_common_prefix(const tk_symbol_text *t, uint32_t a, uint32_t b) {
     uint32_t k = 0;
+    TK_ASSERT(a < t->n && b < t->n && a != b);
     while (k < t->depth && t->symbols[a + k] == t->symbols[b + k] && t->symbols[a + k]) k++;
     return k;
 }

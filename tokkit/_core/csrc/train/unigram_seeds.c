@@ -52,6 +52,7 @@ void tk_unigram_set_scales(tk_unigram_trainer *t) {
 }
 
 int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units, uint32_t depth) {
+    TK_ASSERT(!t->codes && depth && depth <= TK_LONGEST_PIECE);
     uint32_t *numbers = tk_calloc(N_CODE_POINTS, sizeof *numbers);
     int status = numbers ? number_symbols(t, units, numbers) : TK_NO_MEMORY;
     t->text.depth = depth;
@@ -66,6 +67,7 @@ int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units,
         t->counts[u] = units->words[u].count;
         for (; p < end; p += length) symbols[at++] = numbers[tk_utf8_decode(p, &length)];
         symbols[at++] = 0;
+        TK_ASSERT(at <= t->text.n && t->counts[u] > 0);
     }
     free(numbers);
     if (status) return status;
@@ -106,6 +108,7 @@ static int interval_room(intervals *v, size_t n) {
 static int note(const tk_unigram_trainer *t, const tk_piece_kinds *kinds, const sorted_suffixes *s, interval v,
                 intervals *out) {
     uint32_t characters[TK_LONGEST_PIECE];
+    TK_ASSERT(v.from < v.behind && v.behind <= s->n && v.depth <= TK_LONGEST_PIECE);
     v.count = s->before[v.behind] - s->before[v.from];
     if (v.depth < 2 || v.count < 2) return TK_OK;
     if (!kinds) {
@@ -136,6 +139,7 @@ static int find(const tk_unigram_trainer *t, const tk_piece_kinds *kinds, const 
             status = note(t, kinds, s, v, out);
         }
         if (i == s->n) break;
+        TK_ASSERT(n_open && n_open <= (size_t)t->text.depth + 1);
         if (open[n_open - 1].depth < shared) open[n_open++] = (interval){from, 0, shared, 0};
         while (whole < t->text.depth && t->text.symbols[s->order[i] + whole]) whole++;
         if (open[n_open - 1].depth < whole) open[n_open++] = (interval){(uint32_t)i, 0, whole, 0};
@@ -234,6 +238,7 @@ static int make_edges(tk_unigram_trainer *t, const sorted_suffixes *s, const int
     for (size_t i = 0; i < v->n; i++) {
         for (size_t k = v->found[i].from; k < v->found[i].behind; k++) {
             uint32_t edge = t->first[s->order[k]]++;
+            TK_ASSERT(edge < t->n_edges);
             t->edges[edge] = (uint32_t)i;
             t->lengths[edge] = (uint16_t)v->found[i].depth;
         }

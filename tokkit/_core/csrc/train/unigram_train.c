@@ -13,6 +13,7 @@ enum { STEP = 256, MOST_STEPS = 3 };
 
 void tk_unigram_trainer_set(tk_unigram_trainer *t, const double *probabilities) {
     for (size_t i = 0; i < t->n_pieces; i++) {
+        TK_ASSERT(probabilities[i] > 0 && probabilities[i] <= 1);
         t->probabilities[i] = probabilities[i];
         t->logs[i] = log(probabilities[i]);
     }
@@ -42,6 +43,7 @@ int tk_unigram_trainer_keep(tk_unigram_trainer *t, const uint8_t *kept) {
         edge = t->first[i + 1];
         t->first[i + 1] = made;
     }
+    TK_ASSERT(n && made <= t->n_edges);
     t->n_edges = made;
     free(numbers);
     return TK_OK;
@@ -55,6 +57,7 @@ typedef struct {
 /* The probability of all segmentations, and of each beginning of the unit: in units of 2^-STEP * *steps. */
 static double run_forward(const tk_unigram_trainer *t, uint32_t start, size_t n, tables b, int32_t *steps) {
     int32_t step = 0;
+    TK_ASSERT(n && n <= t->longest && start + n < t->text.n);
     memset(b.forward, 0, (n + 1) * sizeof *b.forward);
     b.forward[0] = 1;
     for (size_t i = 0; i < n; i++) {
@@ -66,8 +69,10 @@ static double run_forward(const tk_unigram_trainer *t, uint32_t start, size_t n,
             step++;
         }
         b.steps[i] = step;
-        for (uint32_t k = t->first[start + i], end = t->first[start + i + 1]; k < end; k++)
+        for (uint32_t k = t->first[start + i], end = t->first[start + i + 1]; k < end; k++) {
+            TK_ASSERT(t->edges[k] < t->n_pieces && t->lengths[k] && t->lengths[k] <= n - i);
             b.forward[i + t->lengths[k]] += before * t->probabilities[t->edges[k]];
+        }
     }
     *steps = step;
     return b.forward[n];
@@ -97,6 +102,7 @@ static void run_backward(const tk_unigram_trainer *t, uint32_t start, size_t n, 
 
 int tk_unigram_trainer_expect(const tk_unigram_trainer *t, size_t from, size_t after, int64_t *expected,
                               tk_unigram_sums *sums) {
+    TK_ASSERT(from <= after && after <= t->n_units && expected && sums);
     tables b = {tk_alloc(t->longest + 1, sizeof(double)), tk_alloc(t->longest + 1, sizeof(double)),
                 tk_alloc(t->longest + 1, sizeof(int32_t))};
     int status = b.forward && b.backward && b.steps ? TK_OK : TK_NO_MEMORY;
@@ -130,6 +136,7 @@ typedef struct {
 /* The best segmentation of a piece without itself; its log-probability is -INFINITY where there is none. */
 static double best_other(const tk_unigram_trainer *t, size_t piece, path p) {
     size_t n = t->widths[piece];
+    TK_ASSERT(n && n <= t->text.depth && t->at[piece] + n < t->text.n);
     for (size_t i = 0; i <= n; i++) p.best[i] = -INFINITY;
     p.best[0] = 0;
     for (size_t i = 0; i < n; i++) {
@@ -148,6 +155,7 @@ static double best_other(const tk_unigram_trainer *t, size_t piece, path p) {
 
 int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t after, tk_unigram_loss by,
                               double *losses) {
+    TK_ASSERT(from <= after && after <= t->n_pieces && by.expected && losses);
     path p = {tk_alloc((size_t)t->text.depth + 1, sizeof(double)), tk_alloc((size_t)t->text.depth + 1, 4)};
     int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
     for (size_t i = from; i < after && !status; i++) {
@@ -170,6 +178,7 @@ int tk_unigram_trainer_losses(const tk_unigram_trainer *t, size_t from, size_t a
 /* ---- best segmentations ---- */
 
 int tk_unigram_trainer_best(const tk_unigram_trainer *t, size_t from, size_t after, int64_t *counts) {
+    TK_ASSERT(from <= after && after <= t->n_units && counts);
     path p = {tk_alloc(t->longest + 1, sizeof(double)), tk_alloc(t->longest + 1, 4)};
     int status = p.best && p.edges ? TK_OK : TK_NO_MEMORY;
     for (size_t u = from; u < after && !status; u++) {

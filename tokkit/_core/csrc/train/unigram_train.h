@@ -11,6 +11,7 @@
 #include "train/word_cells.h"
 
 enum { TK_LONGEST_PIECE = 1024 }; /* in characters */
+_Static_assert(TK_LONGEST_PIECE <= UINT16_MAX, "widths have 16 bits");
 
 /* Arrays that grow with the text: they may be mapped. */
 enum { TK_U_SYMBOLS, TK_U_STARTS, TK_U_COUNTS, TK_U_FIRST, TK_U_EDGES, TK_U_LENGTHS, TK_U_BIG };

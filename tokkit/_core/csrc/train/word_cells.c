@@ -43,6 +43,7 @@ static tk_counted_word *sorted_words(const tk_word_counts *words, uint32_t least
         if (word->length < least || word->count < 1) continue;
         sorted[word->count < COMMON_COUNTS ? starts[word->count]++ : common++] = *word;
     }
+    TK_ASSERT(common == n_common && at == *n);
     qsort(sorted, n_common, sizeof *sorted, more_often);
     return sorted;
 }
@@ -56,6 +57,7 @@ static size_t spell(const tk_spelling *s, const uint8_t *bytes, size_t n, uint32
     unsigned length;
     for (size_t k = 0; k < n; k += length) {
         tk_token id = (k ? s->rest : s->first)[tk_utf8_decode(bytes + k, &length)];
+        TK_ASSERT(length <= n - k);
         if (id) out[made++] = id - 1;
     }
     return made;
@@ -82,6 +84,7 @@ static int fill(tk_word_cells *c, const tk_word_counts *words, const tk_spelling
         /* The blocks that begin in this word; the run's end is exclusive. */
         for (; block << TK_CELL_BLOCK_BITS < at; block++) c->run_of_block[block] = (uint32_t)(c->n_runs - 1);
     }
+    TK_ASSERT(at <= c->n_cells && c->n_runs == n_runs);
     c->n_cells = at;
     return TK_OK;
 }
@@ -89,6 +92,7 @@ static int fill(tk_word_cells *c, const tk_word_counts *words, const tk_spelling
 int tk_word_cells_lay_out(tk_word_cells *c, const tk_word_counts *words, const tk_spelling *spelling, uint32_t least,
                           size_t most) {
     size_t n;
+    TK_ASSERT(!c->cells && most <= TK_VOID && (spelling->bytes || (spelling->first && spelling->rest)));
     tk_counted_word *sorted = sorted_words(words, least, &n, &c->n_cells);
     if (!sorted) return TK_NO_MEMORY;
     int status = c->n_cells > most ? TK_TOO_LARGE : fill(c, words, spelling, sorted, n);

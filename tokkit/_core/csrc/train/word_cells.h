@@ -14,6 +14,8 @@ enum { TK_CELL_BLOCK_BITS = 7, TK_CODE_POINTS = 0x110000 };
 #define TK_BORDER UINT32_MAX
 #define TK_VOID (UINT32_MAX - 1)
 
+_Static_assert(TK_VOID < TK_BORDER, "ids are below both");
+
 /* How words are spelt: in bytes, whose ids `bytes` has; or, where that is NULL, in characters: `first` has id + 1 of
    each that begins a word, and `rest` of each that does not. A character with 0 is left out. */
 typedef struct {
@@ -61,8 +63,10 @@ int tk_word_cells_check(tk_word_cells *c, const uint32_t *widths, size_t n_ids, 
 
 /* The run of the word that a cell belongs to: run_counts has how often that word occurs. */
 TK_INLINE size_t tk_word_cells_run(const tk_word_cells *c, uint32_t position) {
+    TK_ASSERT(position < c->n_cells);
     size_t run = c->run_of_block[position >> TK_CELL_BLOCK_BITS];
     while (c->run_ends[run] <= position) run++;
+    TK_ASSERT(run < c->n_runs);
     return run;
 }
 

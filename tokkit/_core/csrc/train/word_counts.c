@@ -24,6 +24,7 @@ static inline uint32_t load32(const void *p) {
 
 /* A hash made for pretokens: most are shorter than 8 bytes, where a copy of unknown length would cost a call. */
 TK_INLINE uint64_t hash_word(const uint8_t *p, size_t n) {
+    TK_ASSERT(n);
     uint64_t h = n * UINT64_C(0x9FB21C651E98DF25), tail;
     if (n >= 8) {
         const uint8_t *last = p + n - 8;
@@ -72,6 +73,7 @@ TK_NOINLINE static int new_word(tk_word_counts *t, const uint8_t *word, size_t n
     t->words = t->words_block.data;
     if (TK_UNLIKELY(status)) return status;
     memcpy(t->bytes + t->n_bytes, word, n);
+    TK_ASSERT(slot < t->n_slots && !t->slots[slot] && t->n_words < t->words_capacity);
     t->words[t->n_words] = (tk_counted_word){t->n_bytes, count, (uint32_t)n, tag};
     t->slots[slot] = (uint64_t)tag << 32 | (t->n_words + 1);
     t->n_words++;
@@ -84,6 +86,7 @@ TK_NOINLINE static int add_parts(tk_word_counts *t, const uint8_t *word, size_t 
 /* *number gets the word's place in t->words. */
 TK_INLINE int add_whole(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count, uint32_t *number) {
     if (TK_UNLIKELY(t->n_words * 3 >= t->n_slots * 2) && grow_slots(t)) return TK_NO_MEMORY;
+    TK_ASSERT(!(t->n_slots & (t->n_slots - 1)) && t->n_words < t->n_slots);
     uint32_t tag = (uint32_t)(hash_word(word, n) >> 32);
     size_t i = tag & (t->n_slots - 1);
     for (uint64_t slot; (slot = t->slots[i]); i = (i + 1) & (t->n_slots - 1)) {
@@ -108,6 +111,7 @@ static int add_parts(tk_word_counts *t, const uint8_t *word, size_t n, int64_t c
     for (size_t from = 0, size; from < n; from += size) {
         size = n - from < t->longest ? n - from : t->longest;
         for (int k = 0; k < 3 && size > 1 && from + size < n && (word[from + size] & 0xC0) == 0x80; k++) size--;
+        TK_ASSERT(size && size <= n - from);
         int status = add(t, word + from, size, count);
         if (status) return status;
     }
@@ -119,6 +123,7 @@ int tk_word_counts_add(tk_word_counts *t, const uint8_t *word, size_t n, int64_t
 }
 
 int tk_word_counts_number(tk_word_counts *t, const uint8_t *word, size_t n, int64_t count, uint32_t *number) {
+    TK_ASSERT(!t->longest);
     return add_whole(t, word, n, count, number);
 }
 
@@ -139,6 +144,7 @@ static int next_document(tk_documents *d) {
     d->pos = 0;
     if (d->ends) {
         if (d->next == d->n_ends) return 0;
+        TK_ASSERT(d->ends[d->next] >= (int64_t)d->start && d->ends[d->next] <= (int64_t)d->n);
         d->stop = (size_t)d->ends[d->next++];
         return 1;
     }
@@ -151,6 +157,7 @@ static int next_document(tk_documents *d) {
 int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *split, size_t budget) {
     size_t ends[PIECES_AT_ONCE], spent = 0;
     while (spent < budget) {
+        TK_ASSERT(d->start <= d->stop && d->stop <= d->n && d->pos <= d->stop - d->start);
         size_t n = d->stop - d->start, before = d->pos;
         if (before == n) {
             if (!next_document(d)) return d->done = 1, TK_OK;
@@ -170,6 +177,7 @@ int tk_word_counts_text(tk_word_counts *t, tk_documents *d, const tk_split *spli
 }
 
 int tk_word_counts_merge(tk_word_counts *t, const tk_word_counts *from) {
+    TK_ASSERT(t != from);
     for (size_t w = 0; w < from->n_words; w++) {
         const tk_counted_word *word = &from->words[w];
         int status = add(t, from->bytes + word->offset, word->length, word->count);

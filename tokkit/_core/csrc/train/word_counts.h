@@ -11,6 +11,8 @@ typedef struct {
     uint32_t tag;    /* upper half of its hash */
 } tk_counted_word;
 
+_Static_assert(sizeof(tk_counted_word) == 24, "there are many, and word_counts.pxi reads them");
+
 /* All zero is an empty table. */
 typedef struct {
     size_t longest; /* bytes of a word; a longer one is counted in parts, each of whole characters. 0: no bound */

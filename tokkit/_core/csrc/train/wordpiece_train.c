@@ -66,23 +66,26 @@ int tk_wordpiece_trainer_token(tk_wordpiece_trainer *t, const uint8_t *bytes, si
     return TK_OK;
 }
 
-/* The token that a pair becomes: TK_OK, TK_NO_MEMORY, or 1 where its text is forbidden, or a token of the same bytes
-   has another width. */
+/* The token that a pair becomes: TK_OK, TK_NO_MEMORY, or TK_NO_MERGE where its text is forbidden, or a token of the
+   same bytes has another width. */
 static int join(tk_wordpiece_trainer *t, const tk_scored_pair *pair, tk_token *result) {
+    TK_ASSERT(pair->left < t->tokens.n_ids && pair->right < t->tokens.n_ids);
+    TK_ASSERT(t->tokens.lengths[pair->right] >= t->limits.n_prefix);
     size_t a = t->tokens.lengths[pair->left], b = t->tokens.lengths[pair->right] - t->limits.n_prefix;
     uint32_t width = t->widths[pair->left] + t->widths[pair->right];
     if (token_room(t, a + b)) return TK_NO_MEMORY;
     uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
     memcpy(bytes, tk_token_bytes(&t->tokens, pair->left), a);
     memcpy(bytes + a, tk_token_bytes(&t->tokens, pair->right) + t->limits.n_prefix, b);
-    if (tk_holds_forbidden(t->limits.forbidden, bytes, a + b, width, t->limits.n_prefix)) return 1;
+    if (tk_holds_forbidden(t->limits.forbidden, bytes, a + b, width, t->limits.n_prefix))
+        return TK_NO_MERGE;
     size_t slot = tk_token_slot(&t->tokens, bytes, a + b);
     if (!t->tokens.index[slot]) {
         t->widths[t->tokens.n_ids] = width;
         tk_token_commit(&t->tokens, a + b, &slot);
     }
     *result = t->tokens.index[slot] - 1;
-    return t->widths[*result] != width;
+    return t->widths[*result] == width ? TK_OK : TK_NO_MERGE;
 }
 
 /* One place of a pair, `count` times, came to be (count > 0) or is no more. */
@@ -100,6 +103,7 @@ static int change(tk_wordpiece_trainer *t, tk_token left, tk_token right, int64_
     uint32_t number = (uint32_t)t->numbers.slots[slot].count;
     tk_scored_pair *pair = &s->pairs[number];
     pair->count += count;
+    TK_ASSERT(pair->left == left && pair->right == right && pair->count >= 0);
     if (!(pair->flags & TK_TOUCHED)) {
         if (tk_reserve(&t->touched, &t->touched_capacity, t->n_touched + 1, sizeof *t->touched)) return TK_NO_MEMORY;
         pair->flags |= TK_TOUCHED;
@@ -111,6 +115,7 @@ static int change(tk_wordpiece_trainer *t, tk_token left, tk_token right, int64_
     if (TK_UNLIKELY(status)) return status;
     tk_place *places = t->places_block.data;
     uint32_t place = (uint32_t)t->n_places++;
+    TK_ASSERT(position && position < t->words.n_cells && place != NO_PLACE);
     places[place] = (tk_place){position, NO_PLACE};
     if (pair->first == NO_PLACE) pair->first = place;
     else places[pair->last].next = place;
@@ -188,6 +193,7 @@ static int collect(tk_wordpiece_trainer *t, tk_scored_pair *pair, size_t *n) {
 static int merge_at(tk_wordpiece_trainer *t, tk_token x, tk_token y, tk_token z, uint32_t p, int64_t count) {
     uint32_t *cells = t->words.cells, a = t->widths[x], n = a + t->widths[y];
     tk_token previous = cells[p - 1], next = cells[p + n];
+    TK_ASSERT(p && p + n < t->words.n_cells && cells[p] == x && cells[p + a] == y && count > 0);
     int status = change(t, x, y, -count, 0);
     if (a > 1) cells[p + a - 1] = VOID;
     if (n - a > 1) cells[p + a] = VOID;
@@ -212,6 +218,7 @@ static int merge_pair(tk_wordpiece_trainer *t, uint32_t number, size_t *visited)
     if (status < 0) return status;
     if (status) {
         s->pairs[number].flags |= TK_BARRED;
+        TK_ASSERT(t->n_touched < t->touched_capacity); /* the pair was touched when it came to be */
         t->touched[t->n_touched++] = number;
         return settle(t, NULL, 0, visited);
     }
@@ -235,6 +242,7 @@ static int merge_pair(tk_wordpiece_trainer *t, uint32_t number, size_t *visited)
     s->counts[y] -= merged;
     s->counts[z] += merged;
     s->total -= merged;
+    TK_ASSERT(s->counts[x] >= 0 && s->counts[y] >= 0 && s->total > 0 && z < s->n_tokens);
     tk_token changed[3] = {x, y, z};
     return settle(t, changed, 3, visited);
 }

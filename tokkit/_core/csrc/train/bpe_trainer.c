@@ -8,6 +8,7 @@ enum { LOOK_AHEAD = 12 };
 #define VOID TK_VOID
 
 tk_bpe_trainer *tk_bpe_trainer_new(tk_bpe_limits limits) {
+    TK_ASSERT(limits.vocab_size < (size_t)1 << 31 && limits.max_length >= 2);
     tk_bpe_trainer *t = tk_calloc(1, sizeof *t);
     if (t) t->limits = limits, t->words.folder = t->chunks.folder = limits.folder;
     return t;
@@ -42,6 +43,8 @@ int tk_bpe_trainer_token(tk_bpe_trainer *t, const uint8_t *bytes, size_t n, uint
 }
 
 int tk_bpe_trainer_join(tk_bpe_trainer *t, tk_trained_merge *m) {
+    TK_ASSERT(m->left < t->tokens.n_ids && m->right < t->tokens.n_ids);
+    TK_ASSERT(t->tokens.lengths[m->right] >= t->limits.n_prefix);
     size_t a = t->tokens.lengths[m->left], b = t->tokens.lengths[m->right] - t->limits.n_prefix;
     size_t old = t->around_capacity;
     uint32_t width = t->widths[m->left] + t->widths[m->right];
@@ -50,7 +53,8 @@ int tk_bpe_trainer_join(tk_bpe_trainer *t, tk_trained_merge *m) {
     uint8_t *bytes = t->tokens.bytes + t->tokens.n_bytes;
     memcpy(bytes, tk_token_bytes(&t->tokens, m->left), a);
     memcpy(bytes + a, tk_token_bytes(&t->tokens, m->right) + t->limits.n_prefix, b);
-    if (tk_holds_forbidden(t->limits.forbidden, bytes, a + b, width, t->limits.n_prefix)) return 1;
+    if (tk_holds_forbidden(t->limits.forbidden, bytes, a + b, width, t->limits.n_prefix))
+        return TK_NO_MERGE;
     size_t slot = tk_token_slot(&t->tokens, bytes, a + b);
     if (!t->tokens.index[slot]) {
         t->widths[t->tokens.n_ids] = width;
@@ -59,7 +63,7 @@ int tk_bpe_trainer_join(tk_bpe_trainer *t, tk_trained_merge *m) {
     m->result = t->tokens.index[slot] - 1;
     if (tk_reserve(&t->around, &t->around_capacity, t->tokens.n_ids, sizeof *t->around)) return TK_NO_MEMORY;
     memset(t->around + old, 0, (t->around_capacity - old) * sizeof *t->around);
-    return t->widths[m->result] != width;
+    return t->widths[m->result] == width ? TK_OK : TK_NO_MERGE;
 }
 
 /* ---- words ---- */
@@ -79,6 +83,7 @@ static int number_pairs(const tk_word_cells *w, tk_pair_table *numbers) {
 
 /* The number of a pair of cells: of 2^16 where symbols are bytes, whose ids begin with `base`. */
 TK_INLINE size_t pair_number(const tk_pair_table *numbers, tk_token base, const uint32_t *cells) {
+    TK_ASSERT(numbers->n_slots || (cells[0] - base < 256 && cells[1] - base < 256));
     if (!numbers->n_slots) return (size_t)(cells[0] - base) << 8 | (cells[1] - base);
     return (size_t)numbers->slots[tk_pair_table_probe(numbers, (uint64_t)cells[0] << 32 | cells[1])].count;
 }
@@ -96,6 +101,7 @@ static int first_pairs(tk_bpe_trainer *t, const tk_pair_table *numbers) {
         if (w->cells[i] == BORDER || w->cells[i + 1] == BORDER) continue;
         while (w->run_ends[run] <= i) run++;
         size_t pair = pair_number(numbers, base, w->cells + i);
+        TK_ASSERT(pair < n_pairs && run < w->n_runs);
         counts[pair] += w->run_counts[run];
         starts[pair + 1]++;
         n++;
@@ -138,6 +144,7 @@ int tk_bpe_trainer_words(tk_bpe_trainer *t, const tk_word_counts *words, const t
 /* ---- merging ---- */
 
 static int touch(tk_bpe_trainer *t, tk_token y) {
+    TK_ASSERT(y < t->around_capacity);
     if (t->around[y].touched) return TK_OK;
     t->around[y].touched = 1;
     if (tk_reserve(&t->touched, &t->touched_capacity, t->n_touched + 1, sizeof *t->touched)) return TK_NO_MEMORY;
@@ -158,6 +165,8 @@ static int gain(tk_bpe_trainer *t, tk_token y, int after, int64_t count, uint32_
 /* Merge the pair at `p`, where it stands, and note what changes. */
 static int merge_at(tk_bpe_trainer *t, tk_trained_merge m, uint32_t p, int64_t count) {
     uint32_t *cells = t->words.cells, a = t->widths[m.left], n = a + t->widths[m.right];
+    TK_ASSERT(p && p + n < t->words.n_cells && n <= t->limits.max_length);
+    TK_ASSERT(cells[p] == m.left && cells[p + a] == m.right && m.result < t->tokens.n_ids);
     size_t room = t->limits.max_length - n; /* of a neighbour; the pair itself fits */
     tk_token previous = cells[p - 1], next = cells[p + n];
     if (a > 1) cells[p + a - 1] = VOID;
@@ -253,6 +262,7 @@ static int queue_gains(tk_bpe_trainer *t, tk_trained_merge m) {
     for (size_t i = 0; i < t->n_records; i++) {
         tk_neighbour *y = &t->around[t->records[i].side >> 1];
         tk_gain *g = t->records[i].side & 1 ? &y->after : &y->before;
+        TK_ASSERT(!g->cursor || (size_t)(g->cursor - g->list) < g->n);
         if (g->cursor) *g->cursor++ = t->records[i].position;
     }
     for (size_t i = 0; i < 2 * t->n_touched; i++) {
@@ -278,6 +288,7 @@ static int merge_entry(tk_bpe_trainer *t, const tk_entry *entry, size_t *visited
         return TK_NO_MEMORY;
     t->merge_counts[t->n_merges] = entry->count;
     t->merges[t->n_merges++] = m;
+    TK_ASSERT(!t->n_touched && !t->n_records);
     const uint32_t *positions = entry->n == 1 ? &entry->at.one : entry->at.many;
     *visited += entry->n;
     tk_work += entry->n;

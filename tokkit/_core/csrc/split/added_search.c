@@ -85,6 +85,7 @@ static uint32_t longest_at(const tk_added *s, const uint8_t *text, size_t n, tk_
 /* The longest token at each of the next places, read backwards. */
 static void fill_window(const tk_added *s, const uint8_t *text, size_t n, tk_added_cursor *c, size_t i) {
     const size_t end = n - i < TK_ADDED_WINDOW ? n : i + TK_ADDED_WINDOW;
+    TK_ASSERT(i <= n && s->fail && s->longest);
     size_t at = n - end < s->longest ? n : end + s->longest;
     tk_work += at - i;
     uint32_t node = 0;
@@ -135,6 +136,7 @@ static size_t white_behind(tk_added_cursor *c, const uint8_t *text, size_t at, s
 
 int tk_added_next(const tk_added *s, const uint8_t *text, size_t n, const uint8_t *allowed, tk_added_cursor *c,
                   tk_added_match *match) {
+    TK_ASSERT((text || !n) && c->taken <= n);
     size_t start = 0, end;
     uint32_t found;
     unsigned length;
@@ -142,6 +144,7 @@ int tk_added_next(const tk_added *s, const uint8_t *text, size_t n, const uint8_
         const uint32_t number = found - 1;
         const unsigned flags = s->flags[number];
         c->from = end = start + s->lengths[number];
+        TK_ASSERT(number < s->n_tokens && end > start && end <= n);
         if (allowed && !allowed[number]) continue;
         if (flags & TK_ADDED_SINGLE_WORD &&
             ((start > 0 && tk_kinds_before(text + start, &length) & TK_WORD) ||
@@ -150,6 +153,7 @@ int tk_added_next(const tk_added *s, const uint8_t *text, size_t n, const uint8_
         if (flags & TK_ADDED_LSTRIP) start = start < c->taken ? c->taken : white_before(text, start, c->taken);
         if (flags & TK_ADDED_RSTRIP) end = white_behind(c, text, end, n);
         if (start >= end) continue; /* all of it was taken as white space */
+        TK_ASSERT(end >= c->taken && end <= n);
         c->taken = end;
         *match = (tk_added_match){start, end, number};
         return 1;

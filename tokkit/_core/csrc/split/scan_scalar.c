@@ -1,6 +1,5 @@
 /* The scanner of all common patterns, compiled once for each family with its constants: see scan.h. The patterns are
    in families.def; the comments name the branch of the pattern that a piece of code implements. */
-#define TK_UNICODE_TABLES_HERE
 #include "split/scan_family.h"
 
 #include "split/dfa.h"
@@ -175,11 +174,21 @@ const tk_scanner tk_scanners_scalar[TK_SCAN_FAMILIES] = {
 #include "split/families.def"
 };
 
+/* Whether the ends of spans rise from `start` on, up to *pos. */
+static inline int ends_rise(const size_t *ends, size_t count, size_t start, size_t pos) {
+    for (size_t k = 0; k < count; start = ends[k++] & ~TK_DROPPED)
+        if ((ends[k] & ~TK_DROPPED) <= start) return 0;
+    return !count || start == pos;
+}
+
 static size_t scan(const tk_byte_kernels *by, const tk_split *split, const uint8_t *text, size_t n, size_t *pos,
                    size_t *ends, size_t limit) {
+    TK_ASSERT(limit && split->family >= 0 && split->family < TK_SCAN_FAMILIES);
     if (split->dfa) return tk_dfa_scan(split->dfa, split->memo, text, n, pos, ends, limit);
     const tk_scanner *scanners = limit < TK_SCAN_LIMIT ? tk_scanners_scalar : by->scanners;
-    return scanners[split->family](split->cuts, text, n, pos, ends, limit);
+    const size_t start = *pos, count = scanners[split->family](split->cuts, text, n, pos, ends, limit);
+    TK_ASSERT(count <= limit && *pos <= n && (count || start >= n) && ends_rise(ends, count, start, *pos));
+    return count;
 }
 
 size_t tk_scan(const tk_split *split, const uint8_t *text, size_t n, size_t *pos, size_t *ends, size_t limit) {
