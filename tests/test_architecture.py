@@ -369,24 +369,6 @@ def test_c_sources_do_not_know_python() -> None:
         assert not [name for name in included if "python" in name.lower() or name.startswith("numpy/")], path
 
 
-KERNEL_TABLES = ("nn/", "embed/")
-"""Their tables of kernels include the types that kernels take, and what calls a kernel includes the table."""
-MERGES = ("encode/bpe_",)
-
-
-def test_no_c_files_include_one_another_in_a_circle() -> None:
-    """A header and the .c of its name are one module; a header that includes itself by other macros is no circle."""
-    root = PACKAGE / "_core" / "csrc"
-    arrows: dict[str, set[str]] = {}
-    for path in root.rglob("*.[ch]"):
-        module = path.relative_to(root).with_suffix("").as_posix()
-        included = re.findall(r'^\s*#\s*include\s*"([^"]+)\.h"', path.read_text(encoding="utf-8"), re.MULTILINE)
-        if not module.startswith((*KERNEL_TABLES, *MERGES)):
-            arrows.setdefault(module, set()).update(set(included) - {module})
-    assert len(arrows) > 80
-    assert circle(arrows) == []
-
-
 def test_every_extension_has_type_stubs() -> None:
     modules = sources(".pyx")
     assert modules

@@ -104,7 +104,8 @@ static inline fz_text fz_valid(fz *f, size_t most) {
     uint8_t made[FZ_MOST + 64];
     size_t n = 0;
     while (f->p < f->end && n < most) {
-        size_t length = tk_utf8_length(*f->p), left = (size_t)(f->end - f->p);
+        const int leads = !tk_is_continuation(*f->p) && *f->p < 0xF5;
+        size_t length = leads ? tk_utf8_length(*f->p) : 1, left = (size_t)(f->end - f->p);
         if (*f->p == FZ_REPEATS || *f->p == FZ_ENDS) {
             if (fz_byte(f) == FZ_ENDS) break;
             n = fz_repeat(f, made, n, most);

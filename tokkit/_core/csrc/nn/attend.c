@@ -85,8 +85,8 @@ static void work(void *job, int worker) {
 
 /* Whether the parts of an attention go together: see attend.h. */
 static inline int is_sound(const tk_attention *a) {
-    if (!a->q || !a->out || !a->group || !a->heads || a->heads % a->group || !a->d || !a->dv) return 0;
-    if (a->n_keys && (!a->k || !a->v)) return 0;
+    if ((a->d && !a->q) || (a->dv && !a->out) || a->heads % a->group) return 0;
+    if (a->n_keys && ((a->d && !a->k) || (a->dv && !a->v))) return 0;
     if (a->kv != TK_KV_FLOAT32 && (a->kv > TK_KV_INT8 || a->kv < 0 || a->batch > 1 || a->q_starts)) return 0;
     if ((a->kv == TK_KV_INT8) != (a->k_scales && a->v_scales) || !a->q_starts != !a->k_starts) return 0;
     if (a->blocks && (!a->block || a->block % TK_KEY_BLOCK)) return 0;
@@ -94,7 +94,7 @@ static inline int is_sound(const tk_attention *a) {
 }
 
 int tk_attention_run(const tk_attention *a, int isa, int threads) {
-    TK_ASSERT(threads > 0 && (!a->batch || !a->n_queries || is_sound(a)));
+    TK_ASSERT(threads > 0 && a->group && (!a->batch || !a->heads || !a->n_queries || is_sound(a)));
     tk_attention_job job = {.a = a, .by = tk_float_kernels_of(isa), .kv_heads = a->heads / a->group};
     const int rounded = rounds(a, job.by);
     job.flash = rounded ? job.by->flash_bf16 : job.by->flash;

@@ -45,6 +45,9 @@ int tk_prefix_space(tk_aligned *a);
 /* The symbol of each byte in its place (byte_symbols.py). */
 int tk_byte_symbols(tk_aligned *a);
 
+/* A normalizer: put `content` in the place of each match of a compiled pattern, which drops what it does not match. */
+int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uint8_t *content, size_t n);
+
 /* `replacement` for each space, and before pretokens that do not start with it: none, all, or those from the start of
    the original. */
 enum { TK_PREPEND_NEVER = 0, TK_PREPEND_ALWAYS = 1, TK_PREPEND_FIRST = 2 };

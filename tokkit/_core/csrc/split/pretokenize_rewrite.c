@@ -1,5 +1,7 @@
-/* Pretokenizers that change characters: byte-level symbols, and visible spaces (Metaspace). */
+/* What changes characters: byte-level symbols, visible spaces (Metaspace), and the matches of a pattern. */
 #include "split/pretokenize.h"
+
+#include "split/dfa.h"
 
 /* The UTF-8 of a byte's symbol: the byte itself where it is printable; the others take the characters from U+0100 up,
    in their order. */
@@ -135,5 +137,32 @@ int tk_metaspace(tk_aligned *a, uint32_t replacement, int scheme) {
         if (!tk_rewrite_room(&w, w.end - w.at + longer + RUN)) break;
         replace_spaces(&w, bytes, n);
     }
+    return tk_rewrite_end(&w, a);
+}
+
+int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uint8_t *content, size_t n) {
+    enum { ENDS = 256 };
+    size_t ends[ENDS];
+    tk_dfa_memo memo;
+    tk_split own = *split;
+    tk_rewrite w;
+    int any = 0;
+    TK_ASSERT(content || !n);
+    memset(&memo, 0, sizeof memo);
+    own.memo = &memo;
+    tk_rewrite_begin(&w, a);
+    for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
+        const size_t start = w.at;
+        size_t at = 0, got;
+        while (w.status == TK_OK && (got = tk_scan(&own, a->text + start, w.end - start, &at, ends, ENDS)))
+            for (size_t k = 0; k < got && w.status == TK_OK; k++) {
+                size_t size = start + (ends[k] & ~TK_DROPPED) - w.at;
+                if (ends[k] & TK_DROPPED) tk_rewrite_keep(&w, size);
+                else any = 1, tk_rewrite_replace(&w, size, content, n);
+            }
+    }
+    tk_dfa_memo_free(&memo);
+    TK_ASSERT(w.status != TK_OK || !w.open);
+    if (!any && w.status == TK_OK) return tk_rewrite_cancel(&w);
     return tk_rewrite_end(&w, a);
 }

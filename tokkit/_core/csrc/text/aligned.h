@@ -132,6 +132,12 @@ TK_INLINE tk_span tk_rewrite_before(const tk_rewrite *w) {
     return (tk_span){first.start, first.start};
 }
 
+/* Put content in the place of the next n bytes. The last character of these is where it comes from. */
+TK_INLINE void tk_rewrite_replace(tk_rewrite *w, size_t n, const uint8_t *content, size_t n_content) {
+    tk_rewrite_drop(w, n);
+    tk_rewrite_bytes(w, content, n_content, tk_rewrite_before(w));
+}
+
 /* One character: with `change` 1 it is put in; otherwise it stands for the character at the cursor, which is read,
    and -change more that are dropped. */
 TK_INLINE void tk_rewrite_put(tk_rewrite *w, uint32_t c, int change) {

@@ -6,7 +6,6 @@
 #define TK_NORMALIZE_H
 #include "text/aligned.h"
 #include "text/normalization_tables.h"
-#include "split/scan.h"
 
 _Static_assert(sizeof tk_quick_index == 0x110000 / TK_NORMALIZATION_BLOCK, "an entry for each block");
 _Static_assert(sizeof tk_record_index == sizeof tk_quick_index, "an entry for each block");
@@ -67,9 +66,6 @@ int tk_normalize_replace(tk_aligned *a, const tk_target *target, const uint8_t *
 /* Put `content` in the place of text[spans[2i]:spans[2i+1]] for each i < n_spans; they are whole characters, in order,
    apart, and each within one piece. */
 int tk_normalize_replace_spans(tk_aligned *a, const size_t *spans, size_t n_spans, const uint8_t *content, size_t n);
-
-/* Put `content` in the place of each match of a compiled pattern, which drops what it does not match. */
-int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uint8_t *content, size_t n);
 
 /* Whether n bytes are in a form already, as far as a look at each character says. */
 int tk_normalize_form_stays(int form, const uint8_t *text, size_t n);

@@ -1,5 +1,4 @@
 /* Prepends text to each piece, strips white space from its ends, or replaces text in it. */
-#include "split/dfa.h"
 #include "text/normalize.h"
 
 int tk_normalize_prepend(tk_aligned *a, const uint8_t *text, size_t n) {
@@ -80,12 +79,6 @@ static size_t find(const tk_target *t, const uint8_t *text, size_t at, size_t en
     return at;
 }
 
-/* Put content in the place of the next n bytes. The last character of these is where it comes from. */
-static void replace_next(tk_rewrite *w, size_t n, const uint8_t *content, size_t n_content) {
-    tk_rewrite_drop(w, n);
-    tk_rewrite_bytes(w, content, n_content, tk_rewrite_before(w));
-}
-
 int tk_normalize_replace(tk_aligned *a, const tk_target *t, const uint8_t *content, size_t n_content) {
     TK_ASSERT(t->n && t->ahead < t->n && (!t->least || !t->ahead) && (content || !n_content));
     size_t first = 0, at = 0, size = 0, n = t->n - t->ahead;
@@ -106,7 +99,7 @@ int tk_normalize_replace(tk_aligned *a, const tk_target *t, const uint8_t *conte
         for (; number >= first && at < w.end; at = find(t, a->text, w.at, w.end, &size)) {
             tk_rewrite_keep(&w, at - w.at);
             if (w.status != TK_OK) break;
-            replace_next(&w, size, content, n_content);
+            tk_rewrite_replace(&w, size, content, n_content);
         }
         tk_rewrite_keep(&w, w.end - w.at);
     }
@@ -124,36 +117,9 @@ int tk_normalize_replace_spans(tk_aligned *a, const size_t *spans, size_t n_span
             TK_ASSERT(spans[2 * next] >= w.at && spans[2 * next] <= spans[2 * next + 1]);
             tk_rewrite_keep(&w, spans[2 * next] - w.at);
             if (w.status != TK_OK) break;
-            replace_next(&w, spans[2 * next + 1] - spans[2 * next], content, n);
+            tk_rewrite_replace(&w, spans[2 * next + 1] - spans[2 * next], content, n);
         }
         tk_rewrite_keep(&w, w.end - w.at);
     }
-    return tk_rewrite_end(&w, a);
-}
-
-int tk_normalize_replace_pattern(tk_aligned *a, const tk_split *split, const uint8_t *content, size_t n) {
-    enum { ENDS = 256 };
-    size_t ends[ENDS];
-    tk_dfa_memo memo;
-    tk_split own = *split;
-    tk_rewrite w;
-    int any = 0;
-    TK_ASSERT(content || !n);
-    memset(&memo, 0, sizeof memo);
-    own.memo = &memo;
-    tk_rewrite_begin(&w, a);
-    for (size_t number = tk_rewrite_next(&w, 0); number < a->n_pieces; number = tk_rewrite_next(&w, number + 1)) {
-        const size_t start = w.at;
-        size_t at = 0, got;
-        while (w.status == TK_OK && (got = tk_scan(&own, a->text + start, w.end - start, &at, ends, ENDS)))
-            for (size_t k = 0; k < got && w.status == TK_OK; k++) {
-                size_t size = start + (ends[k] & ~TK_DROPPED) - w.at;
-                if (ends[k] & TK_DROPPED) tk_rewrite_keep(&w, size);
-                else any = 1, replace_next(&w, size, content, n);
-            }
-    }
-    tk_dfa_memo_free(&memo);
-    TK_ASSERT(w.status != TK_OK || !w.open);
-    if (!any && w.status == TK_OK) return tk_rewrite_cancel(&w);
     return tk_rewrite_end(&w, a);
 }

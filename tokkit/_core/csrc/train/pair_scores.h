@@ -28,10 +28,11 @@ static inline void tk_product3(uint64_t a, uint64_t b, uint64_t c, uint64_t out[
     for (int k = 0; k < 3; k++) out[k] = limbs[5 - 2 * k] << 32 | limbs[4 - 2 * k];
 }
 
-/* 1 where a[0] · a[1] · a[2] is greater than b's, -1 where it is less, 0 where they are equal; all are at least 1. */
+/* 1 where a[0] · a[1] · a[2] is greater than b's, -1 where it is less, 0 where they are equal; none is below 0. A
+   count is 0 while a pair that occurs no more is still in its group. */
 TK_NOINLINE static int tk_compare_products(const int64_t a[3], const int64_t b[3]) {
     uint64_t x[3], y[3];
-    TK_ASSERT(a[0] > 0 && a[1] > 0 && a[2] > 0 && b[0] > 0 && b[1] > 0 && b[2] > 0);
+    TK_ASSERT(a[0] >= 0 && a[1] >= 0 && a[2] >= 0 && b[0] >= 0 && b[1] >= 0 && b[2] >= 0);
     tk_product3((uint64_t)a[0], (uint64_t)a[1], (uint64_t)a[2], x);
     tk_product3((uint64_t)b[0], (uint64_t)b[1], (uint64_t)b[2], y);
     for (int k = 0; k < 3; k++)
