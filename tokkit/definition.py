@@ -115,10 +115,10 @@ class Definition:
     """A complete tokenizer as data: vocabulary, components and added tokens.
 
     With a `BPE` model and a `Split`, the tokens in `vocab` are bytes, and the byte-level engine in C runs the
-    definition. With other models and pretokenizers, tokens are the UTF-8 of their text in tokenizer.json ("##ing",
-    "Ġthe"). `special_tokens` maps text to id; special tokens are in `added_tokens` too. `vocab` has the bytes of all
-    tokens; `added_ids` are the ids that only added tokens have, not the model. `others` is JSON of the parts of a
-    tekken.json that decide no id, which are written back unchanged.
+    definition. With a `LongestMatch`, they are bytes as well. With other models and pretokenizers, tokens are the UTF-8
+    of their text in tokenizer.json ("##ing", "Ġthe"). `special_tokens` maps text to id; special tokens are in
+    `added_tokens` too. `vocab` has the bytes of all tokens; `added_ids` are the ids that only added tokens have, not
+    the model. `others` is JSON of the parts of a tekken.json that decide no id, which are written back unchanged.
     """
 
     vocab: Vocab
@@ -157,6 +157,11 @@ class Definition:
         if isinstance(self.model, BPE) and isinstance(self.pretokenizer, Split):
             return self.model, self.pretokenizer
         return None
+
+    @property
+    def tokens_are_bytes(self) -> bool:
+        """Whether the tokens in `vocab` are the bytes of their text, which may be parts of characters."""
+        return getattr(self.model, "tokens_are_bytes", False)
 
     foreign = renamed.attribute("foreign", "added_ids")
 

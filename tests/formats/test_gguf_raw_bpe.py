@@ -154,7 +154,7 @@ def test_what_is_wrong_with_such_a_vocabulary_is_named(tmp_path: Path) -> None:
         load(tmp_path, good)
 
 
-@pytest.mark.parametrize("model", ["plamo2", "rwkv", "hybriddna", "none"])
+@pytest.mark.parametrize("model", ["plamo2", "hybriddna", "none"])
 def test_models_that_cannot_be_exact_are_refused_with_the_reason(tmp_path: Path, model: str) -> None:
     with pytest.raises(FormatError, match=rf"ggml\.model: '{model}' is not supported, because .*tokenizer\.json"):
         load(tmp_path, {"tokenizer.ggml.model": model})

@@ -236,7 +236,7 @@ cdef extern from "encode/model.h" nogil:
     ctypedef struct tk_model:
         tk_token_trie trie
         uint32_t unknown
-        bint cuts_at_blanks, falls_back
+        bint cuts_at_blanks, falls_back, by_bytes
         const uint8_t *neighbors
     void tk_model_worker_shrink(tk_model_worker *w, size_t most)
 

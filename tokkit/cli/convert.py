@@ -9,7 +9,7 @@ import click
 from tokkit.cli import options
 from tokkit.cli.help import Command
 
-FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json", "gguf")
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json", "rwkv", "gguf")
 
 
 def _ids(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int] | None:
@@ -88,10 +88,10 @@ def command(source: str, target: str, json: bool, **chosen: Any) -> None:
     """Write the tokenizer SOURCE to TARGET in another format that gives the same ids; otherwise nothing is written.
 
     Formats: tokenizer.json, .tiktoken (its pattern and special tokens are written to a .json next to it), .model, a
-    folder or vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json, .gguf (vocabulary only, no tensors). If a
-    format cannot hold a property of SOURCE, an error says why. The new files are loaded again, and a corpus is encoded
-    with both tokenizers: if any id differs, the exit code is 1. --lossy writes the files even then, and compares only
-    if --verify is given.
+    folder or vocab.json for vocab.json + merges.txt, vocab.txt, tekken.json, rwkv_vocab_NAME.txt, .gguf (vocabulary
+    only, no tensors). If a format cannot hold a property of SOURCE, an error says why. The new files are loaded again,
+    and a corpus is encoded with both tokenizers: if any id differs, the exit code is 1. --lossy writes the files even
+    then, and compares only if --verify is given.
     """
     from tokkit.cli import inputs, output
     from tokkit.cli.errors import note

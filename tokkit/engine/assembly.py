@@ -17,7 +17,6 @@ from tokkit.encoding.alignment import character_spans
 from tokkit.encoding.encoding import Encoding, known
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.errors import OptionError
-from tokkit.models.bpe import BPE
 from tokkit.postprocessors.batch import Batch, batch
 from tokkit.postprocessors.layout import Frame, Postprocessor
 from tokkit.postprocessors.lengths import pad, room_for_text
@@ -47,7 +46,7 @@ class Assembler:
     def spaces(self) -> Spaces:
         """The number of spaces at the ends of each token of the vocabulary, to trim offsets."""
         vocab, added = self._definition.vocab, self._definition.added_tokens
-        by_bytes = isinstance(self._definition.model, BPE)
+        by_bytes = self._definition.tokens_are_bytes
         made = Spaces.of_bytes(vocab, [token.id for token in added]) if by_bytes else Spaces.of(vocab)
         return made.with_varying(self._varying) if self._varying else made
 

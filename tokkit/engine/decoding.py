@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from tokkit._core.decode import Detokenizer
 from tokkit.definition import Definition
 from tokkit.errors import OptionError, VocabError
-from tokkit.models.bpe import BPE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +27,7 @@ T = TypeVar("T")
 
 def decoding_of(definition: Definition) -> Decoding | SentencePieceDecoding:
     """Return the decoding of a definition's ids."""
-    if isinstance(definition.model, BPE):
+    if definition.tokens_are_bytes:
         return Decoding(definition)
     from tokkit.models.sentencepiece import SentencePieceModel
 
@@ -88,7 +87,7 @@ class Decoding:
 
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
-        self._by_bytes = isinstance(definition.model, BPE)
+        self._by_bytes = definition.tokens_are_bytes
         self._detokenizer = Detokenizer(*self._spelt())
         self.decode: Callable[..., str] = self._detokenizer.decode if self._by_bytes else self._decode_tokens
         """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`."""

@@ -1,7 +1,7 @@
 """Reads and writes tokenizer files: `read` finds the format by content and name, `write` by the suffix.
 
 Formats: tokenizer.json, rank files (.tiktoken), SentencePiece's .model, GPT-2's pair vocab.json + merges.txt, with
-added_tokens.json for special tokens, BERT's vocab.txt, tekken.json, and the vocabulary in a GGUF file.
+added_tokens.json for special tokens, BERT's vocab.txt, tekken.json, RWKV's vocabulary, and that in a GGUF file.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = [
 
 logger = logging.getLogger("tokkit")
 
-FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json", "gguf")
+FORMATS = ("tokenizer.json", "tiktoken", "sentencepiece", "gpt2", "vocab.txt", "tekken.json", "rwkv", "gguf")
 """Values of `write(format=)`."""
 
 SUPPORTED = (
     "tokenizer.json, a rank file (.tiktoken: lines of base64 and rank), vocab.json + merges.txt, a SentencePiece "
-    ".model, vocab.txt of BERT, tekken.json, a GGUF file, or a directory that holds one of these"
+    ".model, vocab.txt of BERT, tekken.json, rwkv_vocab_….txt, a GGUF file, or a directory that holds one of these"
 )
 BERT, SENTENCEPIECE = "vocab.txt", ".model"
 _SUFFIXES = {".json": "tokenizer.json", ".tiktoken": "tiktoken", SENTENCEPIECE: "sentencepiece", ".gguf": "gguf"}
@@ -54,10 +54,10 @@ _TOGETHER = frozenset((
 _ALONE = (".tiktoken", ".tiktoken.json", SENTENCEPIECE, ".gguf", ".safetensors")
 """Names and suffixes of the files of a tokenizer or a model in a folder."""
 _RANK_LINE = re.compile(rb"\s*[A-Za-z0-9+/]+={0,2}[ \t]+[0-9]+[ \t\r]*(?:\n|\Z)")
+_RWKV_NAME, _RWKV_LINE = re.compile(r"rwkv_vocab\w*\.txt"), re.compile(rb"[0-9]+ b?(['\"]).+\1 [0-9]+\r?(?:\n|\Z)")
 _BERT_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\[(?:PAD|UNK)\][\r\n]")
 # A message in field 1 that begins with the piece, in its own field 1; and the possible starts of a model's fields.
-_PIECE = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f]")
-_FIELDS = (b"\n", b"\x12", b"\x1a")
+_PIECE, _FIELDS = re.compile(rb"\n[\x02-\x7f]\n[\x01-\x7f]"), (b"\n", b"\x12", b"\x1a")
 _BPE_LINE = re.compile(rb"#version|[^ \r\n]+ [^ \r\n]+\r?\n[^ \r\n]+ [^ \r\n]+\r?(?:\n|\Z)")
 
 
@@ -114,6 +114,12 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
     head = data[:4096].removeprefix(codecs.BOM_UTF8).lstrip()
     if name in MERGES:
         return _read_pair(_beside(path, VOCABS), path, pattern, special)
+    if _RWKV_NAME.fullmatch(name) or _RWKV_LINE.match(data[:4096]):
+        if pattern is not None:
+            raise OptionError("pattern= was given, but RWKV's vocabulary needs none: its text is not split")
+        from tokkit.formats import rwkv
+
+        return rwkv.read(data, special_tokens=special)
     if suffix == ".tiktoken" or (suffix != ".json" and _RANK_LINE.match(data[:65536])):
         from tokkit.formats import tiktoken
 
@@ -141,7 +147,8 @@ def _read(path: str, pattern: str | None, special: Mapping[str, int] | None, low
         return _read_sentencepiece(data, pattern, special)
     from tokkit.formats import unsupported_formats
 
-    _refuse_unsupported(unsupported_formats.name_of(data))
+    if (what := unsupported_formats.name_of(data)) is not None:
+        raise FormatError(f"{what}: not supported yet; {SUPPORTED} can be read")
     raise FormatError(f"unknown format: the file starts with {data[:24]!r}; it must be {SUPPORTED}")
 
 
@@ -165,11 +172,6 @@ def _read_sentencepiece(data: bytes, pattern: str | None, special: Mapping[str, 
     return definition.with_special_tokens(checked_special_tokens(special)) if special else definition
 
 
-def _refuse_unsupported(what: str | None) -> None:
-    if what is not None:
-        raise FormatError(f"{what}: not supported yet; {SUPPORTED} can be read")
-
-
 def _in_directory(path: str) -> str:
     """Return the file in a directory: tokenizer.json, vocab.json, tekken.json, the only rank file, or the only GGUF."""
     names = sorted(os.listdir(path))
@@ -181,8 +183,8 @@ def _in_directory(path: str) -> str:
     for name in ("tekken.json", BERT):
         if name in names:
             return os.path.join(path, name)
-    for suffix in (".tiktoken", SENTENCEPIECE, ".gguf"):
-        found = [name for name in names if name.endswith(suffix)]
+    for end in (r".*\.tiktoken", r".*\.model", _RWKV_NAME.pattern, r".*\.gguf"):
+        found = [name for name in names if re.fullmatch(end, name, re.DOTALL)]
         if len(found) == 1:
             return os.path.join(path, found[0])
     seen = ", ".join(show(name) for name in names[:8]) + (", …" if len(names) > 8 else "")
@@ -217,10 +219,8 @@ def _read_pair(vocab: str, merges: str, pattern: str | None, special: Mapping[st
     added = os.path.join(os.path.dirname(vocab), gpt2.ADDED)
     data = None
     if special is None and os.path.exists(added):
-        try:
+        with files.naming(gpt2.ADDED):
             data = files.read_bytes(added)
-        except FormatError as error:
-            raise FormatError(f"{gpt2.ADDED}: {error}") from None
     return gpt2.read(files.read_bytes(vocab), files.read_bytes(merges), data, pattern=pattern, special_tokens=special)
 
 
@@ -300,7 +300,6 @@ def contents_of(
 def _contents(
     definition: Definition, path: Path, chosen: str, differences: list[Difference] | None
 ) -> dict[Path, bytes]:
-    # A format's module is imported when it is needed, as in `_read`.
     if chosen == "tokenizer.json":
         from tokkit.formats import tokenizer_json
 
@@ -324,6 +323,10 @@ def _contents(
         from tokkit.formats import tekken
 
         return {path / "tekken.json" if path.is_dir() else path: tekken.write(definition)}
+    if chosen == "rwkv":
+        from tokkit.formats import rwkv
+
+        return {path: rwkv.write(definition)}
     if chosen == "gguf":
         from tokkit.formats import gguf_writing
 
@@ -387,9 +390,11 @@ def _format_of(path: Path) -> str:
         return BERT
     if path.name.endswith("tekken.json"):
         return "tekken.json"
+    if _RWKV_NAME.fullmatch(path.name):
+        return "rwkv"
     if path.suffix in _SUFFIXES:
         return _SUFFIXES[path.suffix]
     raise OptionError(
-        f"{show(path)}: unknown suffix; use {', '.join(_SUFFIXES)}, the name vocab.txt or a "
+        f"{show(path)}: unknown suffix; use {', '.join(_SUFFIXES)}, the name vocab.txt or rwkv_vocab_….txt, a "
         f"directory, or give format=, one of {', '.join(FORMATS)}"
     )

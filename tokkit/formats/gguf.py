@@ -1,9 +1,9 @@
 """Reads the tokenizer in a GGUF file, from its keys tokenizer.ggml.*.
 
 Byte-level BPE ("gpt2") is read here, BPE over characters ("gemma4", "whitespace") in gguf_raw_bpe.py, SentencePiece BPE
-("llama"), WordPiece ("bert") and Unigram ("t5") in gguf_models.py; rules without a key are in gguf_overrides.py. The
-only normalizer of byte-level BPE in a GGUF file is the key normalizer.nfc, which is often missing; text for a model
-that expects NFC (Qwen's) must then be in NFC.
+("llama"), WordPiece ("bert") and Unigram ("t5") in gguf_models.py, the longest match ("rwkv") in gguf_rwkv.py; rules
+without a key are in gguf_overrides.py. The only normalizer of byte-level BPE in a GGUF file is the key normalizer.nfc,
+which is often missing; text for a model that expects NFC (Qwen's) must then be in NFC.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from tokkit.definition import AddedToken, Definition, Split, checked_special_tok
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.files import gguf_file
 from tokkit.files.strict_json import brief
-from tokkit.formats import gguf_models, gguf_overrides, gguf_raw_bpe, gguf_splits, gguf_vocabulary, symbol_tables
+from tokkit.formats import (
+    gguf_models,
+    gguf_overrides,
+    gguf_raw_bpe,
+    gguf_rwkv,
+    gguf_splits,
+    gguf_vocabulary,
+    symbol_tables,
+)
 from tokkit.formats.gguf_vocabulary import BPE_MODELS, BYTE, BYTE_LEVEL, GGML, NORMAL, UNUSED, Vocabulary
 from tokkit.formats.model_json import pack
 from tokkit.formats.tables import Merges, Table
@@ -52,6 +60,8 @@ def definition(vocabulary: Vocabulary, pattern: str | None = None) -> Definition
     if pattern is not None:
         raise OptionError(f"pattern= was given, but the model {vocabulary.model!r} does not split text by a pattern")
     try:
+        if vocabulary.model == gguf_rwkv.MODEL:
+            return gguf_rwkv.read(vocabulary)
         return gguf_raw_bpe.read(vocabulary) if raw else gguf_models.DEFINITIONS[vocabulary.model](vocabulary)
     except (OptionError, VocabError) as error:
         raise FormatError(f"{GGML}tokens: {error}") from None

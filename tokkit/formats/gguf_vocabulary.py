@@ -33,12 +33,11 @@ BPE_MODELS = (BYTE_LEVEL, "gemma4", "whitespace")
 """Models that have merges: over byte symbols, or over characters, as the name of the split says."""
 MODELS = {
     BYTE_LEVEL: "byte-level BPE", "llama": "SentencePiece BPE", "bert": "WordPiece", "t5": "Unigram",
-    "gemma4": "BPE over lines", "whitespace": "BPE over words",
+    "gemma4": "BPE over lines", "whitespace": "BPE over words", "rwkv": "longest match",
 }  # fmt: skip
 """tokenizer.ggml.model → name of the model for messages."""
 UNSUPPORTED = {
     "plamo2": "it sums scores from the end of the text, so that of equal sums another one counts than in Unigram",
-    "rwkv": "it takes the longest token at each place, of bytes that are written with escapes",
     "hybriddna": "it cuts text between <dna> and </dna> into six letters each",
     "no_vocab": "such a file has no tokens",
     "none": "such a file has no tokens",

@@ -20,6 +20,7 @@ from tokkit.errors import FormatError, TokkitError
 from tokkit.formats import (
     byte_vocabulary,
     gguf,
+    gguf_rwkv,
     gguf_splits,
     sentencepiece,
     sentencepiece_conversion,
@@ -40,6 +41,7 @@ from tokkit.formats.gguf_vocabulary import (
     Vocabulary,
 )
 from tokkit.models.char_bpe import CharBPE
+from tokkit.models.longest_match import LongestMatch
 from tokkit.models.sentencepiece import SentencePieceModel
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordpiece import WordPiece
@@ -134,6 +136,8 @@ def _vocabulary(definition: Definition) -> Vocabulary:
         return _of_bytes(definition, definition.pretokenizer)
     if isinstance(definition.model, WordPiece):
         return _of_words(definition)
+    if isinstance(definition.model, LongestMatch):
+        return _of_longest_match(definition)
     if isinstance(definition.model, (CharBPE, Unigram, SentencePieceModel)):
         return _of_pieces(definition)
     name = type(definition.model).__name__
@@ -168,6 +172,17 @@ def _of_words(definition: Definition) -> Vocabulary:
         if definition.normalizer.strip_accents is not None:
             flags["normalizer.strip_accents"] = definition.normalizer.strip_accents
     return _made(definition, "bert", tokens, types, flags=flags, frames=False)
+
+
+def _of_longest_match(definition: Definition) -> Vocabulary:
+    tokens, types = _blank(definition.vocab.n_ids)
+    added = definition.added_vocab.values()
+    for token, id_ in definition.vocab.items():
+        tokens[id_], types[id_] = token.decode() if id_ in added else gguf_rwkv.escaped(token), NORMAL
+    _mark_added(definition, types)
+    made = _made(definition, gguf_rwkv.MODEL, tokens, types, flags={})
+    unknown: Any = getattr(definition.model, "unk_token", None)
+    return made if unknown is None else replace(made, ids={**made.ids, "unknown": definition.vocab[unknown]})
 
 
 def _of_pieces(definition: Definition) -> Vocabulary:

@@ -264,6 +264,8 @@ OF_WORDPIECE = ("unk_token", "continuing_subword_prefix", "max_input_chars_per_w
 def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the fields of a model of components: those of a line, and its tables."""
     vocab, model = definition.vocab, definition.model
+    if not isinstance(model, (Unigram, CharBPE, WordPiece, WordLevel)):
+        raise FormatError(f"a tokenizer.json cannot have a model of the type {type(model).__name__}")
     own: dict[str, int] = {} if vocab.empty is None else {"": vocab.empty}
     for token, id_ in vocab.items():
         if id_ not in definition.added_ids:
@@ -283,6 +285,4 @@ def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]
         return {"type": "BPE", **{name: getattr(model, name) for name in OF_BPE}}, {"vocab": own, "merges": pairs}
     if isinstance(model, WordPiece):
         return {"type": "WordPiece", **{name: getattr(model, name) for name in OF_WORDPIECE}}, {"vocab": own}
-    if isinstance(model, WordLevel):
-        return {"type": "WordLevel", "unk_token": model.unk_token}, {"vocab": own}
-    raise FormatError(f"a tokenizer.json cannot have a model of the type {type(model).__name__}")
+    return {"type": "WordLevel", "unk_token": model.unk_token}, {"vocab": own}

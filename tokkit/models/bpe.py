@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class BPE:
     `drops_unknown`, only for merge lists, a byte that is not a token gets no id, and nothing merges across it (GGUF);
     without it every byte must be a token.
     """
+
+    tokens_are_bytes: ClassVar[bool] = True
 
     merges: np.ndarray | None = None
     whole_piece: bool = True

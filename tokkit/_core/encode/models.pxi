@@ -25,11 +25,14 @@ cdef extern from "encode/model.h" nogil:
         const double *scores
         double least_score
         size_t most_characters
+        uint32_t first_byte
     void tk_model_worker_free(tk_model_worker *w)
     int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     int tk_unigram_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     int tk_wordpiece_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     int tk_wordlevel_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
+    int tk_longest_match_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
+    int tk_bytes_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit)
     void tk_model_free(tk_model *m)
     uint32_t tk_trie_find(const tk_token_trie *trie, const uint8_t *bytes, size_t n)
     int tk_model_encode(const tk_model *model, tk_model_worker *w, const tk_aligned *text)
@@ -60,7 +63,11 @@ cdef build_model builder_of(str kind) except NULL:
         return tk_wordpiece_build
     if kind == "wordlevel":
         return tk_wordlevel_build
-    raise ValueError(f"kind is {kind!r}; it must be bpe, unigram, wordpiece or wordlevel")
+    if kind == "longest_match":
+        return tk_longest_match_build
+    if kind == "bytes":
+        return tk_bytes_build
+    raise ValueError(f"kind is {kind!r}; it must be bpe, unigram, wordpiece, wordlevel, longest_match or bytes")
 
 
 cdef const uint8_t *checked_added(const uint8_t[::1] added_ids, size_t n_ids) except? NULL:
@@ -72,10 +79,11 @@ cdef const uint8_t *checked_added(const uint8_t[::1] added_ids, size_t n_ids) ex
 cdef class PieceEncoder:
     """A model's tables: immutable for callers; only one thread at a time uses each scratch memory inside.
 
-    `kind` is "bpe", "unigram", "wordpiece" or "wordlevel"; `blob`, `offsets` (int64, n_ids + 1) are a packed
-    vocabulary, of which `added_ids` (uint8, n_ids) marks the ids that only added tokens have, not the model.
-    `options`, by name: unknown (id or None), byte_fallback, whole_piece, fuses, drops_unknown, prefix and suffix
-    (bytes), merges (uint32, (n, 3)), dropout, suffix_apart, scores (float64), least_score, most_characters.
+    `kind` is "bpe", "unigram", "wordpiece", "wordlevel", "longest_match" or "bytes"; `blob`, `offsets` (int64,
+    n_ids + 1) are a packed vocabulary, of which `added_ids` (uint8, n_ids) marks the ids that only added tokens have,
+    not the model. `options`, by name: unknown (id or None), byte_fallback, whole_piece, fuses, drops_unknown, prefix
+    and suffix (bytes), merges (uint32, (n, 3)), dropout, suffix_apart, scores (float64), least_score, most_characters,
+    first_byte.
     ValueError(number): the id of a token that has the same bytes as another, or -1 - the number of a merge that does
     not fit.
     """
@@ -106,6 +114,7 @@ cdef class PieceEncoder:
         o.dropout = options.get("dropout", 0.0)
         o.least_score = options.get("least_score", 0.0)
         o.most_characters = options.get("most_characters", 0)
+        o.first_byte = options.get("first_byte", 0)
         if options.get("merges") is not None:
             merges = options["merges"]
             o.n_merges = merges.shape[0]
@@ -180,7 +189,7 @@ cdef class PieceEncoder:
     @property
     def may_drop(self) -> bool:
         """Whether characters can have no token: the characters after them in a pretoken then have other spans."""
-        return self.model.unknown == TK_NO_ID and not self.model.falls_back
+        return self.model.unknown == TK_NO_ID and not self.model.falls_back and not self.model.by_bytes
 
     def has(self, bytes token not None) -> bool:
         """Return whether the model has a token of its own with these bytes."""

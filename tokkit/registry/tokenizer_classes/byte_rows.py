@@ -10,9 +10,10 @@ from typing import Any
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError
 from tokkit.files import strict_json
+from tokkit.models.byte_ids import ByteIds, byte_vocab
 from tokkit.registry.tokenizer_classes.row import TYPES, Given, Row, Template
 from tokkit.registry.tokenizer_classes.scripted import code_units
-from tokkit.registry.tokenizer_classes.scripted.code_units import ByteIds, CodePoints
+from tokkit.registry.tokenizer_classes.scripted.code_units import CodePoints
 from tokkit.registry.tokenizer_classes.scripted.decoders import ByteCharacters, Join
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
 from tokkit.registry.tokenizer_classes.wordpiece_rows import BERT_AROUND
@@ -51,12 +52,12 @@ def _end_once(draft: Any, given: Given) -> None:
 
 def _byt5(given: Given, paths: Mapping[str, str]) -> Definition:
     _first_ids(given, given["pad_token"], given["eos_token"], given["unk_token"], lstrip=True, rstrip=True)
-    return Definition(code_units.byte_vocab(3), ByteIds(3), None, decoder=ByteCharacters("ignore"))
+    return Definition(byte_vocab(3), ByteIds(3), None, decoder=ByteCharacters("ignore"))
 
 
 def _perceiver(given: Given, paths: Mapping[str, str]) -> Definition:
     _first_ids(given, *(given[f"{role}_token"] for role in ("pad", "bos", "eos", "mask", "cls", "sep")))
-    return Definition(code_units.byte_vocab(6), ByteIds(6), None, decoder=ByteCharacters())
+    return Definition(byte_vocab(6), ByteIds(6), None, decoder=ByteCharacters())
 
 
 def _dia(given: Given, paths: Mapping[str, str]) -> Definition:
@@ -64,7 +65,7 @@ def _dia(given: Given, paths: Mapping[str, str]) -> Definition:
     if offset not in range(4):
         raise OptionError(f"offset is {offset!r}; it must be an int from 0 to 3, the number of tokens before the bytes")
     _first_ids(given, given["pad_token"], "[S1]", "[S2]")
-    return Definition(code_units.byte_vocab(offset, 3), ByteIds(offset), None, decoder=Join(""))
+    return Definition(byte_vocab(offset, 3), ByteIds(offset), None, decoder=Join(""))
 
 
 def _canine(given: Given, paths: Mapping[str, str]) -> Definition:

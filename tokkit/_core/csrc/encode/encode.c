@@ -182,7 +182,13 @@ static unsigned edges_of(const tk_worker *w, size_t start, size_t end, size_t n)
 static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n, size_t *at, size_t stop,
                           unsigned edges) {
     tk_section section = {.text = text, .n = n, .at = *at, .stop = stop, .edges = edges};
+    const tk_model *tokens = plan->model.tokens;
     size_t pieces = 0;
+    if (tokens && tokens->uncached && !plan->model.n_stages) {
+        size_t start = *at;
+        *at = stop < n ? stop : n;
+        return tk_model_ids(tokens, w, text + start, *at - start);
+    }
     if (!*at && plan->front.begin) plan->front.begin(&plan->front, w, &section, tk_max_grown(plan, n));
     int status = encode_up_to(TK_STAGE_ALL, plan, w, &section, &pieces);
     *at = section.at;

@@ -73,9 +73,11 @@ static int room(tk_model_worker *w, sink *out, size_t more) {
    byte tokens of a prefix put in, ends do not fit the pretoken: what lies after it is then left as it is, as
    tokenizers leaves it, but for what lies after the text. */
 TK_INLINE void emit(sink *out, const tk_aligned *a, const tk_piece *piece, size_t word, uint32_t id, size_t start,
-                    size_t end) {
+                    size_t end, int by_bytes) {
     tk_span span;
-    if (TK_LIKELY(start < end && end <= piece->end - piece->start)) {
+    if (by_bytes && !a->spans) {
+        span = (tk_span){(uint32_t)(piece->start + start), (uint32_t)(piece->start + end)};
+    } else if (TK_LIKELY(start < end && end <= piece->end - piece->start)) {
         span = tk_aligned_span(a, piece->start + start, piece->start + end);
     } else if (start == end && end <= piece->end - piece->start) { /* the end of a word, a symbol apart */
         span = tk_aligned_span(a, piece->start + start - !!start, piece->start + start + !start);
@@ -108,7 +110,7 @@ int tk_model_encode(const tk_model *m, tk_model_worker *w, const tk_aligned *a) 
         if (status == TK_OK) status = room(w, &out, w->n_subs);
         if (status != TK_OK) return w->failed = number, status;
         for (size_t k = 0; k < w->n_subs; k++)
-            emit(&out, a, piece, number, w->subs[k].id, w->subs[k].start, w->subs[k].end);
+            emit(&out, a, piece, number, w->subs[k].id, w->subs[k].start, w->subs[k].end, m->by_bytes);
     }
     w->n = out.n;
     return TK_OK;

@@ -80,6 +80,11 @@ typedef struct {
 struct tk_model {
     /* Put the tokens of a pretoken of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNENCODABLE. */
     int (*encode)(const tk_model *model, tk_model_worker *w, const uint8_t *bytes, size_t n);
+    /* Write the ids of n bytes without places, at most n of them: where no component runs before the model. NULL for a
+       model that has none. TK_OK or TK_UNKNOWN. */
+    int (*encode_ids)(const tk_model *model, const uint8_t *bytes, size_t n, uint32_t *ids, size_t *count);
+    int uncached;                  /* encode_ids takes less time than a look-up, for bytes in any spans */
+    int by_bytes;                  /* tokens may begin and end inside characters, and no byte is dropped */
     void (*free)(tk_model *model); /* of what is its own; may be NULL */
     tk_token_trie trie;
     uint32_t unknown;       /* id, or TK_NO_ID */
@@ -93,6 +98,7 @@ struct tk_model {
         tk_char_bpe bpe;
         tk_unigram unigram;
         tk_wordpiece wordpiece;
+        uint32_t first_byte; /* bytes: the id of the byte 0 */
     };
 };
 
@@ -109,6 +115,7 @@ typedef struct {
     const double *scores; /* Unigram: [n_ids] */
     double least_score;
     size_t most_characters; /* WordPiece: a longer word is unknown */
+    uint32_t first_byte;    /* bytes: the id of the byte 0 */
 } tk_model_options;
 
 /* Fill *model. TK_OK, TK_NO_MEMORY, TK_TOO_LARGE, or TK_BAD_INPUT with *culprit the id of a token whose bytes have
@@ -117,9 +124,11 @@ int tk_char_bpe_build(tk_model *m, const tk_own_tokens *own, const tk_model_opti
 int tk_unigram_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit);
 int tk_wordpiece_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit);
 int tk_wordlevel_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit);
+int tk_longest_match_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit);
+int tk_bytes_build(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, int64_t *culprit);
 void tk_model_free(tk_model *m);
 
-/* For the four above: the trie of all tokens up to `longest` bytes, and the ids of bytes. */
+/* For those with a trie: the trie of all tokens up to `longest` bytes, and the ids of bytes. */
 int tk_model_begin(tk_model *m, const tk_own_tokens *own, const tk_model_options *o, size_t longest,
                    int64_t *culprit);
 

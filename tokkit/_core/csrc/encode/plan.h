@@ -109,6 +109,9 @@ size_t tk_finish_sp(const tk_plan *plan, tk_worker *w, int64_t *spans);
 /* Run a unit through the components and the model, whose worker has its tokens then. */
 int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge);
 
+/* Append the ids of n bytes by a model that has encode_ids. */
+int tk_model_ids(const tk_model *model, tk_worker *w, const uint8_t *p, size_t n);
+
 /* ---- the emission: ids with spans and words */
 
 /* A unit that the cache of offsets does not have, at `base` of the text: append its tokens by tk_offsets_append, and

@@ -15,7 +15,17 @@ int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n,
     return status;
 }
 
+int tk_model_ids(const tk_model *model, tk_worker *w, const uint8_t *p, size_t n) {
+    size_t count = 0;
+    int status = tk_reserve_ids(w, n);
+    if (status == TK_OK) status = model->encode_ids(model, p, n, w->ids + w->n_ids, &count);
+    w->n_ids += count;
+    return status;
+}
+
 static int encode(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge) {
+    const tk_model *tokens = plan->model.tokens;
+    if (tokens->encode_ids && !plan->model.n_stages) return tk_model_ids(tokens, w, p, n);
     int status = tk_run_stages(plan, w, p, n, edge);
     if (status == TK_OK) status = tk_reserve_ids(w, w->staged->model.n);
     if (status != TK_OK) return status;

@@ -1,4 +1,4 @@
-"""Models without a learned vocabulary: an id for each byte, or for each character."""
+"""Models without a learned vocabulary: an id for each character, or for each byte that rules have rewritten."""
 
 from __future__ import annotations
 
@@ -16,43 +16,6 @@ if TYPE_CHECKING:
     from tokkit._core.align import AlignedText
 
 N_CHARACTERS = 0x110000
-
-
-@dataclass(frozen=True, slots=True)
-class ByteIds:
-    """Model: the id of a byte is its value plus `offset`."""
-
-    offset: int
-
-    def encoder(self, vocab: Vocab, *, added_ids: Collection[int] = ()) -> _ByteEncoder:
-        """Return the encoder."""
-        return _ByteEncoder(self.offset)
-
-
-class _ByteEncoder:
-    def __init__(self, offset: int) -> None:
-        self._offset = offset
-
-    def encode(self, text: AlignedText) -> Found:
-        """Return (ids, spans, words) of a text that no stage has changed."""
-        utf8 = np.frombuffer(text.utf8, dtype=np.uint8)
-        ids, spans, words = [np.empty(0, np.uint32)], [np.empty((0, 2), np.int64)], [np.empty(0, np.int32)]
-        for number, ((start, end), added) in enumerate(zip(text.bounds.tolist(), text.ids, strict=True)):
-            if added is not None:
-                ids.append(np.array([added], dtype=np.uint32))
-                spans.append(np.array([[start, end]]))
-            else:
-                ids.append(utf8[start:end] + np.uint32(self._offset))
-                at = np.arange(start, end)
-                spans.append(np.stack([at, at + 1], axis=1))
-            words.append(np.full(len(ids[-1]), number, dtype=np.int32))
-        return np.concatenate(ids), np.concatenate(spans), np.concatenate(words)
-
-
-def byte_vocab(offset: int, first: int = 0) -> Vocab:
-    """Return the vocabulary of bytes, each the character of its value; ids before `first` are left out."""
-    tokens = [b""] * offset + [chr(byte).encode() for byte in range(256)]
-    return Vocab.from_list([b"" if id_ < first else token for id_, token in enumerate(tokens)])
 
 
 class CodePoints:
