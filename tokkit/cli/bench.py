@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tokkit.cli.inputs import Reading
     from tokkit.tokenizer import Tokenizer
 
-RIVALS = ("tiktoken", "tokenizers", "gigatoken", "quicktok")
+RIVALS = ("tiktoken", "tokenizers", "gigatoken", "quicktok", "pyrwkv")
 NAMES = (*RIVALS, "sentencepiece")
 """Libraries whose encoding is measured, and sentencepiece, which is only measured in training."""
 

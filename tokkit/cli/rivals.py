@@ -147,7 +147,30 @@ def quicktok(tok: Tokenizer, threads: int) -> Contender:
     return Contender("quicktok", version, "encode_batch" if threads > 1 else "encode_ordinary", build)
 
 
-RIVALS = {"tiktoken": tiktoken, "tokenizers": tokenizers, "gigatoken": gigatoken, "quicktok": quicktok}
+def pyrwkv(tok: Tokenizer, threads: int) -> Contender:
+    """The WorldTokenizer of RWKV's package in Rust, from our file of its format."""
+    library, version = _imported("pyrwkv_tokenizer", "pyrwkv-tokenizer")
+    source = _written(tok, "rwkv_vocab_bench.txt")
+
+    def build() -> Encode:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rwkv_vocab_bench.txt"
+            path.write_bytes(source)
+            new = library.WorldTokenizer(str(path))
+        if threads > 1:
+            return lambda texts: new.encode_batch(list(texts))
+        return lambda texts: [new.encode(text) for text in texts]
+
+    return Contender("pyrwkv", version, "encode_batch" if threads > 1 else "encode", build)
+
+
+RIVALS = {
+    "tiktoken": tiktoken,
+    "tokenizers": tokenizers,
+    "gigatoken": gigatoken,
+    "quicktok": quicktok,
+    "pyrwkv": pyrwkv,
+}
 
 
 def _imported(module: str, package: str) -> tuple[Any, str]:
