@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tokkit import formats, lazy
+from tokkit._core.encode import TextCalls
 from tokkit.checks import ordered
 from tokkit.definition import Definition
 from tokkit.encoding.id_dtypes import as_dtype
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
 
-class Tokenizer:
+class Tokenizer(TextCalls):
     """Encodes text to ids and decodes ids to text. Immutable; threads can share it.
 
     Text is str, or UTF-8 as bytes, bytearray or memoryview. `special` decides what the text of a special token in
@@ -56,6 +57,7 @@ class Tokenizer:
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
         self._engine = engine_of(definition)
+        super().__init__(self._engine, *self._engine.plain_text)
         self._decoding = decoding_of(definition)
         # Bound once, because attribute look-ups are noticeable in calls with short texts.
         self._decode = self._decoding.decode
@@ -117,14 +119,6 @@ class Tokenizer:
     def whole_reason(self) -> str:
         """The reason why a text cannot be cut, for several threads or into blocks of a file; "" if it can."""
         return self._engine.whole_reason
-
-    def encode(self, text: Text, *, special: Special = "text") -> list[int]:
-        """Return the ids of `text` as a list."""
-        return self._engine.encode(text, special)
-
-    def encode_ordinary(self, text: Text) -> list[int]:
-        """Return the ids of `text` as a list; special tokens in the text are encoded as ordinary text."""
-        return self._engine.encode(text)
 
     def encode_to_numpy(
         self, text: Text, *, special: Special = "text", threads: int | None = 1, dtype: DTypeLike = "uint32"
@@ -280,10 +274,6 @@ class Tokenizer:
             texts, pairs, special, add_special=add_special, truncation=cut, padding=fill, threads=n_threads
         )
         return rows._replace(ids=as_dtype(rows.ids, dtype), type_ids=as_dtype(rows.type_ids, dtype))
-
-    def count(self, text: Text, *, special: Special = "text") -> int:
-        """Return the number of ids of `text`."""
-        return self._engine.count(text, special)
 
     def fits(self, text: Text, n: int, *, special: Special = "text") -> bool:
         """Return whether `text` has at most `n` ids; False for every text if n < 0."""

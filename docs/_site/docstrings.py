@@ -7,6 +7,8 @@ only backticks and lists in them are Markdown.
 from __future__ import annotations
 
 import ast
+import inspect
+import pydoc
 import re
 from typing import Any
 
@@ -63,6 +65,9 @@ class Docstrings(griffe.Extension):
         cls.set_member("__init__", griffe.Function("__init__", parameters=griffe.Parameters(own, *made)))
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite the docstring of an object."""
+        """Rewrite the docstring of an object; those of the core's functions are in the extension modules."""
+        if obj.is_function and not obj.docstring and obj.path.startswith("tokkit._core."):
+            made = inspect.getdoc(pydoc.locate(obj.path))
+            obj.docstring = griffe.Docstring(made, parent=obj) if made else None
         if obj.docstring:
             obj.docstring.value = as_markdown(obj.docstring.value)

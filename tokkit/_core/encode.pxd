@@ -182,11 +182,14 @@ cdef class Encoder:
     cdef size_t max_words
     cdef readonly BlockPool pool
     cdef object owner
-    cdef list idle
+    cdef PyObject *ready  # the worker that was used last, NULL while it is in use
+    cdef list idle        # the others
     cdef PyObject **ints  # [n_ids] the int objects that lists have been given so far
     cdef int share_ints(self) except -1
     cdef Worker take_worker(self)
     cdef object give_back(self, Worker worker)
+    cdef list idle_workers(self)
+    cdef int run_short(self, Worker worker, const TextView *view, Finder finder) noexcept
     cdef object run(self, Worker worker, text, Finder finder)
     cdef list as_list(self, const uint32_t *ids, size_t n)
     cdef object as_array(self, Worker worker)

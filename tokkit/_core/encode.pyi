@@ -1,6 +1,6 @@
 """Types of `encode.pyx`."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ class BlockPool:
     def kept_bytes(self) -> int: ...
 
 Pass = tuple[AddedMatcher, bytes | None]
+Special = str | Collection[str]
 
 def use_isa(name: str | None) -> None: ...
 
@@ -42,6 +43,12 @@ class Encoder:
     @property
     def pool(self) -> BlockPool: ...
     def cache_info(self) -> dict[str, int]: ...
+
+class TextCalls:
+    def __init__(self, engine: Any, encoder: Encoder | None, finder: Finder | None) -> None: ...
+    def encode(self, text: Text, *, special: Special = "text") -> list[int]: ...
+    def encode_ordinary(self, text: Text) -> list[int]: ...
+    def count(self, text: Text, *, special: Special = "text") -> int: ...
 
 class Batch:
     units: int

@@ -2,6 +2,7 @@
 
 include "encode/id_blocks.pxi"
 include "encode/plan.pxi"
+include "encode/calls.pxi"
 include "encode/batch.pxi"
 include "encode/blocks.pxi"
 include "encode/bpe.pxi"

@@ -56,9 +56,9 @@ class Engine:
         self._tokens = added or AddedTokens(definition.added_tokens, definition.normalizer)
         self._ways: dict[tuple[bool, frozenset[str]], Way] = {}
         self._grown_bytes = limits.current().grown_bytes
-        self._text = self._way("text")
-        if self._text[0] is not None:  # unless another thread was first
-            self._text[0].bound(self._grown_bytes)
+        self.plain_text = self._way("text")
+        if self.plain_text[0] is not None:  # unless another thread was first
+            self.plain_text[0].bound(self._grown_bytes)
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the core's encoder, None if the core cannot run the definition.
@@ -117,7 +117,7 @@ class Engine:
 
     def encode(self, text: Text, special: Special = "text") -> list[int]:
         """Return ids as a list."""
-        encoder, finder = self._text if special == "text" else self._way(special, text)
+        encoder, finder = self.plain_text if special == "text" else self._way(special, text)
         if encoder is not None:
             try:
                 return encoder.encode(text, finder)
@@ -128,7 +128,7 @@ class Engine:
 
     def encode_array(self, text: Text, special: Special = "text", threads: int = 1) -> NDArray[np.uint32]:
         """Return ids as a uint32 array; a long text is encoded by several threads if it may be cut."""
-        encoder, finder = self._text if special == "text" else self._way(special, text)
+        encoder, finder = self.plain_text if special == "text" else self._way(special, text)
         if encoder is not None:
             try:
                 # A batch puts ids in place part by part while they are in the CPU's cache, which helps with one thread
@@ -143,7 +143,7 @@ class Engine:
 
     def count(self, text: Text, special: Special = "text") -> int:
         """Return the number of ids."""
-        encoder, finder = self._text if special == "text" else self._way(special, text)
+        encoder, finder = self.plain_text if special == "text" else self._way(special, text)
         if encoder is not None:
             try:
                 return encoder.count(text, finder)
@@ -223,7 +223,7 @@ class Engine:
     @property
     def whole_reason(self) -> str:
         """Why a text cannot be cut for several threads or into blocks of a file; "" if it can."""
-        encoder = self._text[0]
+        encoder = self.plain_text[0]
         if encoder is None:
             return "a component in Python sees the whole text"
         return "" if encoder.splittable else self.uncut_reason
@@ -259,7 +259,7 @@ class Engine:
 
         n is the number of ids before the first and after the last together; if there is none, both are `end`.
         """
-        encoder, finder = self._text
+        encoder, finder = self.plain_text
         if encoder is not None:
             try:
                 return count_part(utf8, start, end, encoder, finder)
@@ -307,7 +307,7 @@ class Engine:
 
         The surface of each token, except added tokens, is the text that it covers.
         """
-        encoder, finder = self._text if special == "text" else self._way(special, text)
+        encoder, finder = self.plain_text if special == "text" else self._way(special, text)
         if encoder is not None:
             utf8 = to_utf8(text)
             try:

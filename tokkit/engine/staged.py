@@ -17,7 +17,7 @@ class StagedEngine(Engine):
         self._models = interpreter.models
         self._encoders: dict[tuple[int, bool], Encoder | None] = {}
         super().__init__(definition, interpreter)
-        self.encoder = self._text[0]
+        self.encoder = self.plain_text[0]
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the core's encoder, None if a component is in Python."""

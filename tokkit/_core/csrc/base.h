@@ -128,6 +128,17 @@ static inline uint64_t tk_load64(const void *p) {
     return v;
 }
 
+/* The number that n bytes are, n up to 7. In registers: what is copied byte by byte cannot be loaded at once. */
+static inline uint64_t tk_load_few(const uint8_t *p, size_t n) {
+    uint32_t first, last;
+    if (n >= 4) {
+        memcpy(&first, p, 4);
+        memcpy(&last, p + n - 4, 4);
+        return first | (uint64_t)last << 8 * (n - 4);
+    }
+    return n ? p[0] | (uint32_t)p[n / 2] << 8 * (n / 2) | (uint32_t)p[n - 1] << 8 * (n - 1) : 0;
+}
+
 static inline uint64_t tk_mix64(uint64_t x) {
     x ^= x >> 32;
     x *= UINT64_C(0x9E3779B97F4A7C15);

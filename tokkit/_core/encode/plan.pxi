@@ -4,7 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF, Py_XDECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
@@ -26,11 +26,19 @@ cdef extern from *:
     """
     #ifdef Py_GIL_DISABLED
     #define TK_SHARES_INTS 0
+    #define TK_SWAP(slot, object) __atomic_exchange_n(slot, object, __ATOMIC_ACQ_REL)
     #else
     #define TK_SHARES_INTS 1
+    #define TK_SWAP(slot, object) tk_swap(slot, object)
+    static CYTHON_INLINE PyObject *tk_swap(PyObject **slot, PyObject *object) {
+        PyObject *before = *slot;
+        *slot = object;
+        return before;
+    }
     #endif
     """
     bint TK_SHARES_INTS
+    PyObject *tk_swap_object "TK_SWAP" (PyObject **slot, PyObject *object)  # returns what the slot had
 
 cdef enum:
     GIL_FREE_BYTES = 2048          # shorter texts cost less than to release the GIL and take it again
@@ -147,20 +155,35 @@ cdef class Encoder:
 
     def __dealloc__(self):
         cdef size_t i
+        Py_XDECREF(self.ready)
         if self.ints is not NULL:
             for i in range(self.n_ids):
                 Py_XDECREF(self.ints[i])
             PyMem_Free(self.ints)
 
     cdef Worker take_worker(self):
+        cdef PyObject *ready = tk_swap_object(&self.ready, NULL)
+        if ready is not NULL:
+            return owned_worker(ready)
         try:
             return self.idle.pop()
         except IndexError:
             return Worker(self)
 
     cdef object give_back(self, Worker worker):
+        cdef PyObject *before
         worker.shrink()
-        self.idle.append(worker)
+        Py_INCREF(worker)
+        before = tk_swap_object(&self.ready, <PyObject *> worker)
+        if before is not NULL:
+            self.idle.append(owned_worker(before))
+        return None
+
+    cdef list idle_workers(self):
+        cdef PyObject *ready = tk_swap_object(&self.ready, NULL)
+        if ready is not NULL:
+            self.idle.append(owned_worker(ready))
+        return list(self.idle)
 
     cdef bint describe(self, tk_document *document, Finder finder) noexcept:
         # Whether a text may be cut into chunks, and how.
@@ -173,6 +196,19 @@ cdef class Encoder:
 
     # The ids of a text stay in the worker until they are copied to a list or an array, or counted.
 
+    cdef int run_short(self, Worker worker, const TextView *view, Finder finder) noexcept:
+        # A text for which the GIL is kept.
+        cdef tk_worker *w = &worker.state
+        cdef const uint8_t *p = NULL
+        cdef size_t n = 0, at = 0
+        cdef int status
+        w.n_ids = 0
+        w.is_continuation = w.has_next = 0
+        status = tk_utf8_of(view, &w.text, &w.text_capacity, &p, &n)
+        while status == TK_OK and at < n:
+            status = tk_encode(&self.plan, w, finder_of(finder), p, n, &at, n)
+        return status
+
     cdef object run(self, Worker worker, text, Finder finder):
         cdef TextView view
         cdef tk_worker *w = &worker.state
@@ -180,17 +216,13 @@ cdef class Encoder:
         cdef const uint8_t *p = NULL
         cdef size_t n = 0, at = 0, stop
         cdef int status
+        text = view_text(text, &view)  # keeps the memory alive until the ids are copied
+        if view.length < GIL_FREE_BYTES:
+            return check(self.run_short(worker, &view, finder))
         w.n_ids = 0
         w.is_continuation = w.has_next = 0
-        text = view_text(text, &view)  # keeps the memory alive until the ids are copied
         if view.length >= LONG_TEXT:
             self.pool.fit(&w.ids, &w.ids_capacity, view.length, worker.density)
-        if view.length < GIL_FREE_BYTES:
-            status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
-            while status == TK_OK and at < n:
-                status = tk_encode(&self.plan, w, added, p, n, &at, n)
-            check(status)
-            return None
         with nogil:
             status = tk_utf8_of(&view, &w.text, &w.text_capacity, &p, &n)
         check(status)
@@ -321,7 +353,7 @@ cdef class Encoder:
         """Return the sums of sizes and counts of the idle workers' caches."""
         cdef Worker worker
         totals = {"workers": 0, "words": 0, "own_words": 0, "long_words": 0, "misses": 0, "bytes": 0}
-        for worker in list(self.idle):
+        for worker in self.idle_workers():
             totals["workers"] += 1
             totals["words"] += worker.state.cache.n_words
             totals["own_words"] += worker.state.cache.n_preloaded
@@ -352,6 +384,13 @@ cdef object framed(
     memcpy(out + a * width, items, n * width)
     PyBuffer_Release(&view)
     return array
+
+
+cdef inline Worker owned_worker(PyObject *worker):
+    # Takes over the caller's reference.
+    cdef Worker found = <Worker> worker
+    Py_DECREF(found)
+    return found
 
 
 cdef inline PyObject *new_int(uint32_t value) except NULL:

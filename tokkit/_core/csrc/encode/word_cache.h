@@ -99,9 +99,15 @@ TK_INLINE tk_key tk_key_of_16(const uint8_t *p, size_t n) {
 /* The key of n bytes; `readable` bytes may be read from p on. */
 TK_INLINE tk_key tk_key_of(const uint8_t *p, size_t n, size_t readable) {
     if (TK_LIKELY(readable >= 16)) return tk_key_of_16(p, n);
-    uint8_t bytes[16] = {0};
-    memcpy(bytes, p, n < 16 ? n : 16);
-    return tk_key_of_16(bytes, n);
+    tk_key key = {0, (uint64_t)n << 56, 0};
+    if (n >= 8) {
+        key.low = tk_load64(p);
+        if (n > 8) key.high |= tk_load64(p + n - 8) >> 8 * (16 - n);
+    } else {
+        key.low = tk_load_few(p, n);
+    }
+    tk_key_hash(&key);
+    return key;
 }
 
 /* Where the table of long words begins to look for a hash. */

@@ -187,7 +187,7 @@ TK_INLINE uint64_t block_starts(const tk_family *f, const uint8_t *p, unsigned m
                                 unsigned *trusted) {
     tk_masks m;
     unsigned length = most;
-    const vb v = b_load(p);
+    const vb v = most < BLOCK ? b_load_first(p, most) : b_load(p);
     classify(v, &m);
     m.inner = m.both = m.han = m.cuts = 0;
     if (m.other) {
@@ -253,10 +253,8 @@ TK_INLINE size_t scan_blocks(const tk_family *f, tk_scanner scalar, const tk_cut
         count += b_places(starts, from, ends + count);
     }
     if (n - i <= BLOCK && n - i >= WORTH_A_BLOCK && count + BLOCK <= limit) {
-        uint8_t rest[BLOCK] = {0};
-        unsigned trusted;
-        memcpy(rest, text + i, n - i);
-        uint64_t starts = block_starts(f, rest, (unsigned)(n - i), cuts, &trusted) & below(trusted) & ~UINT64_C(1);
+        unsigned trusted, left = (unsigned)(n - i);
+        uint64_t starts = block_starts(f, text + i, left, cuts, &trusted) & below(trusted) & ~UINT64_C(1);
         if (starts) {
             count += b_places(starts, i, ends + count);
             i += 63 - (unsigned)__builtin_clzll(starts);

@@ -8,6 +8,7 @@
        vb                               64 bytes
        tb                               of each, whether something is true
        b_load, b_store                  anywhere in memory
+       b_load_first(p, n)               the first n bytes, n up to 64, and zeros after them
        b_and, b_or
        b_lookup(low, high, v)           low[byte & 15] & high[byte >> 4]: a byte's classes by its halves
        b_lookup_ascii(low, high, v)     the same, where high[8] to high[15] are 0

@@ -20,6 +20,11 @@ typedef struct {
 TK_INLINE vb b_load(const uint8_t *p) {
     return (vb){_mm256_loadu_si256((const __m256i *)p), _mm256_loadu_si256((const __m256i *)(p + 32))};
 }
+TK_INLINE vb b_load_first(const uint8_t *p, size_t n) {
+    uint8_t first[BLOCK] = {0};
+    memcpy(first, p, n);
+    return b_load(first);
+}
 TK_INLINE void b_store(uint8_t *p, vb v) {
     _mm256_storeu_si256((__m256i *)p, v.a);
     _mm256_storeu_si256((__m256i *)(p + 32), v.b);

@@ -16,6 +16,7 @@ typedef __m512i vb;
 typedef __mmask64 tb;
 
 TK_INLINE vb b_load(const uint8_t *p) { return _mm512_loadu_si512(p); }
+TK_INLINE vb b_load_first(const uint8_t *p, size_t n) { return _mm512_maskz_loadu_epi8(below(n), p); }
 TK_INLINE void b_store(uint8_t *p, vb v) { _mm512_storeu_si512(p, v); }
 TK_INLINE vb b_and(vb a, vb b) { return _mm512_and_si512(a, b); }
 TK_INLINE vb b_or(vb a, vb b) { return _mm512_or_si512(a, b); }

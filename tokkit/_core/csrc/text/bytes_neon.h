@@ -12,6 +12,11 @@ typedef uint8x16x4_t vb, tb; /* what is true has all bits set */
 #define EACH(call) ((vb){{call(0), call(1), call(2), call(3)}})
 
 TK_INLINE vb b_load(const uint8_t *p) { return vld1q_u8_x4(p); }
+TK_INLINE vb b_load_first(const uint8_t *p, size_t n) {
+    uint8_t first[BLOCK] = {0};
+    memcpy(first, p, n);
+    return b_load(first);
+}
 TK_INLINE void b_store(uint8_t *p, vb v) { vst1q_u8_x4(p, v); }
 
 TK_INLINE vb b_and(vb v, vb w) {

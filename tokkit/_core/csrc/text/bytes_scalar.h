@@ -14,6 +14,11 @@ typedef struct {
     return made
 
 TK_INLINE vb b_load(const uint8_t *p) { EACH(tk_load64(p + 8 * k)); }
+TK_INLINE vb b_load_first(const uint8_t *p, size_t n) {
+    uint8_t first[BLOCK] = {0};
+    memcpy(first, p, n);
+    return b_load(first);
+}
 TK_INLINE void b_store(uint8_t *p, vb v) { memcpy(p, v.at, sizeof v.at); }
 
 TK_INLINE uint64_t lookup_eight(const uint8_t *low, const uint8_t *high, uint64_t bytes) {
