@@ -52,7 +52,15 @@ def flash(vocab: str) -> Callable[[str], Any]:
     return lambda text: encode(text, "longest", LONGEST)[1:-1]
 
 
-RIVALS = {"tokkit": ours, "tokenizers": tokenizers, "flash-tokenizer": flash}
+def nanotoken(vocab: str) -> Callable[[str], Any]:
+    """nanotoken: arrays."""
+    import nanotoken
+
+    made = nanotoken.Tokenizer.from_vocab(vocab)
+    return functools.partial(made.encode, add_special_tokens=False)
+
+
+RIVALS = {"tokkit": ours, "tokenizers": tokenizers, "flash-tokenizer": flash, "nanotoken": nanotoken}
 
 
 def options() -> harness.Parser:
@@ -111,8 +119,8 @@ def here(*names: str) -> list[str]:
 
 
 def ids(texts: Sequence[corpora.Corpus], args: Any) -> list[ROW]:
-    """Measure text to ids: the first pass of a fresh tokenizer (cold), and later ones (warm)."""
-    names, rows = here("tokenizers", "flash-tokenizer"), []
+    """Measure text to ids: the first pass of a fresh tokenizer (cold), later ones (warm), unseen text (new)."""
+    names, rows = here("tokenizers", "flash-tokenizer", "nanotoken"), []
     for text in texts:
         timings = {name: harness.Timing() for name in names}
         fresh = functools.partial(text.documents, args.size)
@@ -131,6 +139,8 @@ def ids(texts: Sequence[corpora.Corpus], args: Any) -> list[ROW]:
                     "who": name,
                     "warm MB/s": f"{text.megabytes / min(timing.warm):.1f}",
                     "tokkit × warm": f"{harness.ratio(mine.warm, timing.warm):.1f}",
+                    "new MB/s": f"{text.megabytes / min(timing.new):.1f}",
+                    "tokkit × new": f"{harness.ratio(mine.new, timing.new):.1f}",
                     "cold MB/s": f"{text.megabytes / min(timing.cold):.1f}",
                     "tokkit × cold": f"{harness.ratio(mine.cold, timing.cold):.1f}",
                     "documents": len(documents),

@@ -1,4 +1,4 @@
-"""Measures MB/s of encoding document by document: the first pass, and the passes after it."""
+"""Measures MB/s of encoding document by document: first passes, later passes, and unseen text after other text."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ def rows(timings: Mapping[str, Timing], wrong: Mapping[str, int], megabytes: flo
             {
                 "": name,
                 "warm MB/s": f"{megabytes / median(t.warm):.1f}",
+                "new MB/s": f"{megabytes / median(t.new):.1f}" if t.new else "-",
                 "cold MB/s": f"{megabytes / median(t.cold):.1f}",
                 "tokkit × warm": f"{ratio(ours.warm, t.warm):.2f}" if ours else "-",
+                "tokkit × new": f"{ratio(ours.new, t.new):.2f}" if ours and t.new else "-",
                 "tokkit × cold": f"{ratio(ours.cold, t.cold):.2f}" if ours else "-",
                 "± warm": spread(t.warm),
                 "± cold": spread(t.cold),

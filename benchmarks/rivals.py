@@ -105,14 +105,17 @@ def tokenizers(path: Path) -> Faces:
     import tokenizers
 
     t = tokenizers.Tokenizer.from_file(_converted(path))
+    # From 1.0 on, ids are also arrays, and there is one call for batches.
+    arrays = tokenizers.__version__.startswith("1.")
+    batch = t.encode_batch if arrays else t.encode_batch_fast
     return Faces(
-        encode=lambda text: t.encode(text, add_special_tokens=False).ids,
+        encode=lambda text: getattr(t.encode(text, add_special_tokens=False), "ids_array" if arrays else "ids"),
         encode_list=lambda text: t.encode(text, add_special_tokens=False).ids,
-        encode_numpy=None,
+        encode_numpy=(lambda text: t.encode(text, add_special_tokens=False).ids_array) if arrays else None,
         decode=partial(t.decode, skip_special_tokens=False),
         decode_from=("list",),
         # The pool's size is fixed by RAYON_NUM_THREADS when the process starts.
-        batch=lambda texts, _threads: t.encode_batch_fast(texts, add_special_tokens=False),
+        batch=lambda texts, _threads: batch(texts, add_special_tokens=False),
         batch_ids=lambda result: [encoding.ids for encoding in result],
     )
 
@@ -160,12 +163,29 @@ def quicktok(path: Path) -> Faces:
     )
 
 
+def toktok(path: Path) -> Faces:
+    """toktok: lists; the vocabularies that it bundles only, and no public calls but counting and cutting."""
+    from toktok import _toktok
+
+    t = _toktok.Tokenizer(path.stem, "")
+    return Faces(
+        encode=t.encode_ordinary,
+        encode_list=t.encode_ordinary,
+        encode_numpy=t.encode_to_numpy,
+        decode=t.decode,
+        decode_from=("list",),
+        batch=t.encode_batch_to_numpy,
+        batch_ids=lambda result: np.split(result[0], result[1][1:-1]),
+    )
+
+
 ALL: dict[str, Callable[[Path], Faces]] = {
     "tokkit": tokkit,
     "tiktoken": tiktoken,
     "tokenizers": tokenizers,
     "gigatoken": gigatoken,
     "quicktok": quicktok,
+    "toktok": toktok,
     "tokkit-list": tokkit_list,
 }
 USUAL = [name for name in ALL if name != "tokkit-list"]

@@ -31,6 +31,17 @@ def tokkit(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Mer
     return learnt
 
 
+def as_bytes(token: str) -> bytes:
+    """Return the bytes of a token in the alphabet of byte-level tokens."""
+    return bytes(_LETTERS[character] for character in token)
+
+
+# Printable bytes stand for themselves, the other 68 for U+0100 and on, in order.
+_PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+_LETTERS = {chr(b): b for b in _PRINTABLE} | {chr(256 + i): b for i, b in enumerate(_OTHERS)}
+
+
 def tokenizers(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
     """The byte-level BPE of tokenizers, set up as tokkit's defaults are; RAYON_NUM_THREADS gives the threads."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
@@ -42,17 +53,9 @@ def tokenizers(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens,
     made.train([path], trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet))
 
     def learnt() -> tuple[Tokens, Merges]:
-        # Printable bytes stand for themselves, the other 68 for U+0100 and on, in order.
-        themselves = [*range(33, 127), *range(161, 173), *range(174, 256)]
-        others = [byte for byte in range(256) if byte not in themselves]
-        letters = {chr(b): b for b in themselves} | {chr(256 + i): b for i, b in enumerate(others)}
-
-        def to_bytes(token: str) -> bytes:
-            return bytes(letters[c] for c in token)
-
         ids = made.get_vocab()
         pairs = json.loads(made.to_str())["model"]["merges"]
-        return [to_bytes(t) for t in sorted(ids, key=ids.__getitem__)], [(to_bytes(a), to_bytes(b)) for a, b in pairs]
+        return [as_bytes(t) for t in sorted(ids, key=ids.__getitem__)], [(as_bytes(a), as_bytes(b)) for a, b in pairs]
 
     return learnt
 
@@ -63,6 +66,17 @@ def gigatoken(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, 
 
     ids, merges = gigatoken.train_bpe(gigatoken.TextFileSource([path]), size, [])
     return lambda: ([ids[i] for i in range(len(ids))], [(bytes(a), bytes(b)) for a, b in merges])
+
+
+def gigabpe(path: str, size: int, threads: int) -> Callable[[], tuple[Tokens, Merges]]:
+    """gigabpe: it has no tokens of bytes that the text lacks, and more merges for it."""
+    import gigabpe
+
+    vocab, merges = gigabpe.train_bpe([path], size, special_tokens=[], pretokenizer="bytelevel", threads=threads)
+    return lambda: (
+        [as_bytes(token) for token in sorted(vocab, key=vocab.__getitem__)],
+        [(as_bytes(a), as_bytes(b)) for a, b in merges],
+    )
 
 
 def wordpiece(score: str) -> Callable[[str, int, int], Callable[[], tuple[Tokens, Merges]]]:
@@ -91,7 +105,7 @@ def tokenizers_wordpiece(path: str, size: int, threads: int) -> Callable[[], tup
 
 
 TRAINERS = {
-    "bbpe": {"tokkit": tokkit, "tokenizers": tokenizers, "gigatoken": gigatoken},
+    "bbpe": {"tokkit": tokkit, "tokenizers": tokenizers, "gigatoken": gigatoken, "gigabpe": gigabpe},
     "wordpiece": {
         "tokkit": wordpiece("frequency"),
         "tokkit-likelihood": wordpiece("likelihood"),

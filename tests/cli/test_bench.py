@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import tokkit
-from tokkit.cli import bench_processes, plan
+from tokkit.cli import bench, bench_processes, measure, plan, rivals
 from tokkit.errors import OptionError
 
 RATES = plan.Rates(
@@ -28,7 +28,7 @@ def test_training_and_memory_are_measured_in_processes(run, tokenizer) -> None:
     args = ("bench", tokenizer, "a.txt", "--against", "none", "--runs", 1, "--train", "--memory", "--vocab-size", 300)
     done = run(*args, "--json")
     found = json.loads(done.stdout)
-    assert [row["model"] for row in found["training"]["rows"]] == [said for _, _, said, _ in bench_processes.TRAINERS]
+    assert [row["model"] for row in found["training"]["rows"]] == [said for _, _, said in bench_processes.TRAINERS]
     assert all(row["name"] == "tokkit" for row in found["training"]["rows"])
     assert found["training"]["skipped"] == found["memory"]["skipped"] == {}
     (row,) = found["memory"]["rows"]
@@ -46,18 +46,64 @@ def test_a_rival_without_figures_is_named_with_the_reason(monkeypatch) -> None:
 
     monkeypatch.setattr(bench_processes, "_times", made_up)
     monkeypatch.setattr(bench_processes, "_version", lambda name: "1")
-    rivals = ["tokenizers", "sentencepiece"]
-    found = bench_processes.training("low\n", rivals, vocab_size=300, threads=1, runs=1, tick=lambda: None)
+    others = ["tokenizers", "sentencepiece"]
+    found = bench_processes.training("low\n", others, vocab_size=300, threads=1, runs=1, tick=lambda: None)
     assert found["skipped"] == {"byte-level BPE, tokenizers": "it trained a different vocabulary"}
     assert [row["same_vocabulary"] for row in found["rows"]] == [None, None, False, None, False]
     tok = tokkit.train(iter(["low lower"]), vocab_size=260)
-    of_memory = bench_processes.memory(tok, "low\n", rivals, runs=1, tick=lambda: None)
+    of_memory = bench_processes.memory(tok, "low\n", others, runs=1, tick=lambda: None)
     assert of_memory["skipped"] == {"tokenizers": "ids differ"}
     monkeypatch.undo()
     with pytest.raises(bench_processes.Failed, match="not installed: pip install no-such-library"):
         bench_processes._version("no-such-library")
     with pytest.raises(bench_processes.Failed, match="KeyError"):
         bench_processes._run({"what": "train", "who": "tokkit"})
+
+
+def test_the_rivals_of_the_command_are_those_that_can_be_built() -> None:
+    assert tuple(rivals.RIVALS) == bench.RIVALS
+    assert {name for _, others, _ in bench_processes.TRAINERS for name in others} <= {*bench.NAMES}
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("threads", [1, 2])
+def test_toktok_gives_the_ids_of_an_encoding_that_it_knows(shared: Path, threads: int) -> None:
+    pytest.importorskip("toktok", reason="needs toktok-rs")
+    tok = tokkit.load(shared / "vocabs" / "cl100k_base.tiktoken")
+    same_ids(tok, rivals.toktok(tok, threads))
+    with pytest.raises(rivals.Unavailable, match="only built-in vocabularies: cl100k_base"):
+        rivals.toktok(tokkit.train(iter(["low lower"]), vocab_size=260), threads)
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("threads", [1, 2])
+def test_nanotoken_gives_the_ids_of_a_wordpiece_file(shared: Path, threads: int) -> None:
+    pytest.importorskip("nanotoken")
+    tok = tokkit.load(shared / "vocabs" / "bert-base-uncased" / "tokenizer.json")
+    same_ids(tok, rivals.nanotoken(tok, threads))
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tokenizers_gives_the_ids_whatever_its_version(shared: Path, threads: int) -> None:
+    pytest.importorskip("tokenizers")
+    tok = tokkit.load(shared / "vocabs" / "gpt2" / "tokenizer.json")
+    same_ids(tok, rivals.tokenizers(tok, threads))
+
+
+def same_ids(tok: tokkit.Tokenizer, rival: rivals.Contender) -> None:
+    texts = ["low lower lowest café\n", "", "Hello, world!", "東京 12345"]
+    found = measure.rows(rival.build()(texts))
+    assert measure.first_difference([tok.encode_to_numpy(text) for text in texts], found) is None
+
+
+@pytest.mark.parity
+def test_gigabpe_trains_in_a_process_of_its_own() -> None:
+    pytest.importorskip("gigabpe")
+    job = {"what": "train", "model": "bbpe", "text": "a.txt", "vocab_size": 40, "threads": 1, "who": "gigabpe"}
+    found = bench_processes._run(job)
+    assert 20 < found["tokens"] <= 40
+    assert found["peak"] > 1e6
 
 
 def test_the_figures_are_drawn(run, tokenizer) -> None:

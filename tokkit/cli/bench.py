@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tokkit.cli.inputs import Reading
     from tokkit.tokenizer import Tokenizer
 
-RIVALS = ("tiktoken", "tokenizers", "gigatoken", "quicktok", "pyrwkv")
-NAMES = (*RIVALS, "sentencepiece")
-"""Libraries whose encoding is measured, and sentencepiece, which is only measured in training."""
+RIVALS = ("tiktoken", "tokenizers", "gigatoken", "quicktok", "toktok", "nanotoken", "pyrwkv")
+NAMES = (*RIVALS, "sentencepiece", "gigabpe")
+"""Libraries whose encoding is measured, and those that are only measured in training."""
 
 
 def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
@@ -65,7 +65,7 @@ def _names(_: click.Context, __: click.Parameter, value: str) -> list[str]:
 @click.option(
     "--train",
     is_flag=True,
-    help="Also measure training on the text: seconds and peak memory, beside tokenizers and sentencepiece.",
+    help="Also measure training on the text: seconds and peak memory, beside tokenizers, gigabpe and sentencepiece.",
 )
 @click.option("--memory", is_flag=True, help="Also measure the peak memory of loading TOKENIZER and of encoding.")
 @click.option(

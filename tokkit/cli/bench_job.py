@@ -67,6 +67,11 @@ def trained(job: dict[str, Any]) -> Any:
         return lambda: sorted(bytes(token) for token in made.vocab)
     if job["who"] == "tokenizers":
         return _tokenizers_bbpe(path, size)
+    if job["who"] == "gigabpe":
+        import gigabpe
+
+        vocab, _ = gigabpe.train_bpe([path], size, special_tokens=[], pretokenizer="bytelevel", threads=job["threads"])
+        return lambda: sorted(map(_as_bytes(), vocab))
     import io
 
     import sentencepiece
@@ -89,14 +94,16 @@ def _tokenizers_bbpe(path: str, size: int) -> Any:
     alphabet = byte_level.alphabet()
     made.train([path], trainers.BpeTrainer(vocab_size=size, show_progress=False, initial_alphabet=alphabet))
 
-    def tokens() -> list[bytes]:
-        # Printable bytes map to themselves, the other 68 to U+0100 and the following code points, in order.
-        themselves = [*range(33, 127), *range(161, 173), *range(174, 256)]
-        others = [byte for byte in range(256) if byte not in themselves]
-        letters = {chr(b): b for b in themselves} | {chr(256 + i): b for i, b in enumerate(others)}
-        return sorted(bytes(letters[c] for c in token) for token in made.get_vocab())
+    return lambda: sorted(map(_as_bytes(), made.get_vocab()))
 
-    return tokens
+
+def _as_bytes() -> Any:
+    """Return a function that returns the bytes of a token in the alphabet of byte-level tokens."""
+    # Printable bytes map to themselves, the other 68 to U+0100 and the following code points, in order.
+    themselves = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in themselves]
+    letters = {chr(b): b for b in themselves} | {chr(256 + i): b for i, b in enumerate(others)}
+    return lambda token: bytes(letters[c] for c in token)
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,10 @@ from tokkit.cli import options
 UNICODE_TABLES = "16.0.0"
 """The Unicode version of `_core/csrc/text/unicode_tables.h`; a test compares the two."""
 REQUIRED = ("numpy", "regex", "click")
-EXTRAS = ("huggingface-hub", "jinja2", "tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "hypothesis", "pytest")
+EXTRAS = (
+    "huggingface-hub", "jinja2", "tiktoken", "tokenizers", "gigatoken", "quicktok-v1", "toktok-rs", "nanotoken",
+    "gigabpe", "hypothesis", "pytest",
+)  # fmt: skip
 
 
 @options.command(
