@@ -142,6 +142,23 @@ def test_a_long_text_in_threads_gives_the_ids_of_one_thread(
 
 
 @pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("with_long_words", [False, True])
+def test_more_threads_begin_with_the_words_of_the_first(tok: tokkit.Tokenizer, with_long_words: bool) -> None:
+    texts = documents(117, 60, longest=200)
+    texts += [f"{'lowest' * k}ñ" for k in range(3, 30)] if with_long_words else []
+    fresh = type(tok)(tok.definition)
+    wanted = [fresh.encode(text) for text in texts]  # one thread learns them
+    before = fresh.cache_info()
+    ids, offsets = fresh.encode_batch(texts, threads=3)
+    after = fresh.cache_info()
+    assert [ids[a:b].tolist() for a, b in itertools.pairwise(offsets)] == wanted
+    assert (before["workers"], after["workers"]) == (1, 3)
+    assert [after[name] for name in ("words", "own_words", "long_words")] == [
+        3 * before[name] for name in ("words", "own_words", "long_words")
+    ]
+
+
+@pytest.mark.usefixtures("eager")
 def test_more_ids_than_the_first_texts_let_expect_are_all_there(tok: tokkit.Tokenizer) -> None:
     texts = ["and " * 40_000] * 5 + ["\U000e0001" * 40_000] * 5 + ["a"] * 5
     wanted = [tok.encode_to_numpy(text) for text in texts]

@@ -135,6 +135,7 @@ cdef extern from "encode/plan.h" nogil:
         const uint8_t *given_allowed
         const uint8_t *normalized_allowed
     int tk_worker_init(tk_worker *worker, const tk_plan *plan, size_t max_words)
+    int tk_worker_copy(tk_worker *worker, const tk_plan *plan, const tk_worker *other)
     void tk_worker_free(tk_worker *worker)
     void tk_worker_shrink(tk_worker *worker, size_t max)
     int tk_reserve_ids(tk_worker *w, size_t n)
@@ -188,6 +189,7 @@ cdef class Encoder:
     cdef int share_ints(self) except -1
     cdef Worker take_worker(self)
     cdef object give_back(self, Worker worker)
+    cdef object copy_caches(self, size_t n)
     cdef list idle_workers(self)
     cdef int run_short(self, Worker worker, const TextView *view, Finder finder) noexcept
     cdef object run(self, Worker worker, text, Finder finder)

@@ -28,7 +28,6 @@ Aligned = tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Words]
 
 _LASTING = (str, bytes)  # immutable types, which threads can read
 
-
 Way = tuple[Encoder | None, Finder | None]
 """How texts are encoded under one policy: an encoder of the core, if there is one, and a finder of added tokens."""
 
@@ -209,7 +208,9 @@ class Engine:
         """Return the ids and offsets of a batch, encoded by up to `threads` threads."""
         try:
             # Each further thread brings a cache of its own, which pays only if there is much to encode.
-            run_threads(batch.run, min(threads, 1 + batch.units // CHARACTERS_A_THREAD), batch.stop)
+            n_threads = min(threads, 1 + batch.units // CHARACTERS_A_THREAD)
+            batch.prepare_threads(n_threads)
+            run_threads(batch.run, n_threads, batch.stop)
             return batch.result()
         finally:
             batch.close()

@@ -207,6 +207,10 @@ cdef class Batch:
         self.parts.list[self.parts.n - 1].end = self.n_segments
         return 0
 
+    def prepare_threads(self, size_t n):
+        """Set up the caches of `n` threads from the one that there is."""
+        self.encoder.copy_caches(n)
+
     def run(self):
         """Encode chunks until none is left. `result` raises the errors of texts."""
         cdef Worker worker = self.encoder.take_worker()

@@ -6,7 +6,7 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
@@ -124,3 +124,26 @@ cdef class ArrayMemory:
     def __dealloc__(self):
         if self.pool is not None:
             self.pool.give(self.block)
+
+
+cdef object framed(
+    array, size_t width, const char *before, size_t a, const void *items, size_t n, const char *after, size_t b,
+    int fill
+):
+    # Fills an array with a, n and b items of `width` bytes; without a source the bytes are `fill`. Uses the buffer
+    # protocol directly: to make a typed memoryview takes as long as to process a short text.
+    cdef Py_buffer view
+    cdef char *out
+    if a + n + b == 0:
+        return array
+    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
+    out = <char *> view.buf
+    if before is NULL:
+        memset(out, fill, a * width)
+        memset(out + (a + n) * width, fill, b * width)
+    else:
+        memcpy(out, before, a * width)
+        memcpy(out + (a + n) * width, after, b * width)
+    memcpy(out + a * width, items, n * width)
+    PyBuffer_Release(&view)
+    return array

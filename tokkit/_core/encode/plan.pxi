@@ -1,12 +1,11 @@
 # The encoder of every tokenizer: text → ids by a plan, in one call of C per text or batch.
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from tokkit._core.base cimport (
     TK_BAD_INPUT, TK_GROWN, TK_NO_MEMORY, TK_OK, TK_TOO_LARGE, TK_UNENCODABLE, TK_UNSUPPORTED,
@@ -120,11 +119,14 @@ cdef tk_cut_rule *rule_of(tk_cut_rule *out, tables) except? NULL:
 
 
 cdef class Worker:
-    # Cache and scratch memory for one thread at a time.
-    def __cinit__(self, Encoder encoder):
+    # Cache and scratch memory for one thread at a time; a new cache is empty, or has the words of another.
+    def __cinit__(self, Encoder encoder, Worker other=None):
         cdef int status
         with nogil:  # it takes milliseconds: threads set up their own in parallel
-            status = tk_worker_init(&self.state, &encoder.plan, encoder.max_words)
+            if other is None:
+                status = tk_worker_init(&self.state, &encoder.plan, encoder.max_words)
+            else:
+                status = tk_worker_copy(&self.state, &encoder.plan, &other.state)
         if status == TK_BAD_INPUT:
             raise ValueError("two tokens have the same bytes; all tokens must be different")
         check(status)
@@ -178,6 +180,20 @@ cdef class Encoder:
         if before is not NULL:
             self.idle.append(owned_worker(before))
         return None
+
+    cdef object copy_caches(self, size_t n):
+        # Gives n threads what one knows: a copy is made sooner than the words are found out again.
+        cdef size_t missing = n - min(n, <size_t> len(self.idle_workers()))
+        cdef Worker worker
+        if missing == 0 or missing == n:
+            return None
+        worker = self.take_worker()
+        try:
+            for _ in range(missing):
+                self.idle.append(Worker(self, worker))
+        except MemoryError:  # the threads set up empty caches
+            pass
+        return self.give_back(worker)
 
     cdef list idle_workers(self):
         cdef PyObject *ready = tk_swap_object(&self.ready, NULL)
@@ -361,29 +377,6 @@ cdef class Encoder:
             totals["misses"] += worker.state.cache.misses
             totals["bytes"] += tk_cache_memory(&worker.state.cache)
         return totals | {"max_words": self.max_words}
-
-
-cdef object framed(
-    array, size_t width, const char *before, size_t a, const void *items, size_t n, const char *after, size_t b,
-    int fill
-):
-    # Fills an array with a, n and b items of `width` bytes; without a source the bytes are `fill`. Uses the buffer
-    # protocol directly: to make a typed memoryview takes as long as to process a short text.
-    cdef Py_buffer view
-    cdef char *out
-    if a + n + b == 0:
-        return array
-    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
-    out = <char *> view.buf
-    if before is NULL:
-        memset(out, fill, a * width)
-        memset(out + (a + n) * width, fill, b * width)
-    else:
-        memcpy(out, before, a * width)
-        memcpy(out + (a + n) * width, after, b * width)
-    memcpy(out + a * width, items, n * width)
-    PyBuffer_Release(&view)
-    return array
 
 
 cdef inline Worker owned_worker(PyObject *worker):

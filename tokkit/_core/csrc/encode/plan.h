@@ -169,6 +169,8 @@ typedef struct {
 } tk_finder;
 
 int tk_worker_init(tk_worker *worker, const tk_plan *plan, size_t max_words);
+/* A worker whose cache has the words of another, which no thread changes meanwhile. */
+int tk_worker_copy(tk_worker *worker, const tk_plan *plan, const tk_worker *other);
 void tk_worker_free(tk_worker *worker);
 
 /* Give back arrays of more than `max` bytes. */

@@ -195,6 +195,34 @@ int tk_cache_init(tk_cache *c, const tk_bpe *model, size_t max_words, size_t lin
     return status;
 }
 
+static void *copy_of(const void *source, size_t n_bytes) {
+    void *made = n_bytes ? tk_alloc(n_bytes, 1) : NULL;
+    if (made) memcpy(made, source, n_bytes);
+    return made;
+}
+
+int tk_cache_copy(tk_cache *c, const tk_cache *other) {
+    const size_t n_words = slots(other) * sizeof *c->words, n_long = (other->long_mask + 1) * sizeof *c->long_words;
+    *c = *other;
+    c->misses = 0;
+    c->many.capacity = c->many.n;
+    c->long_ids.capacity = c->long_ids.n;
+    c->bytes_capacity = c->n_bytes;
+    c->words = tk_table_alloc(n_words);
+    c->long_words = tk_table_alloc(n_long);
+    c->many.ids = copy_of(other->many.ids, c->many.n * sizeof(uint32_t));
+    c->long_ids.ids = copy_of(other->long_ids.ids, c->long_ids.n * sizeof(uint32_t));
+    c->bytes = copy_of(other->bytes, c->n_bytes);
+    if (c->words && c->long_words && (c->many.ids || !c->many.n) && (c->long_ids.ids || !c->long_ids.n) &&
+        (c->bytes || !c->n_bytes)) {
+        memcpy(c->words, other->words, n_words);
+        memcpy(c->long_words, other->long_words, n_long);
+        return TK_OK;
+    }
+    tk_cache_free(c);
+    return TK_NO_MEMORY;
+}
+
 void tk_cache_free(tk_cache *c) {
     tk_table_free(c->words, slots(c) * sizeof *c->words);
     tk_table_free(c->long_words, (c->long_mask + 1) * sizeof *c->long_words);

@@ -55,6 +55,8 @@ typedef struct {
 /* max_words: how many short words may be inserted besides the vocabulary's (0: none). Without a model, NULL, it begins
    with no words, and 1 << `lines` lines. TK_OK, TK_NO_MEMORY, or TK_BAD_INPUT where two tokens have the same bytes. */
 int tk_cache_init(tk_cache *cache, const tk_bpe *model, size_t max_words, size_t lines);
+/* A cache with the words of another, which no thread changes meanwhile. TK_OK or TK_NO_MEMORY. */
+int tk_cache_copy(tk_cache *cache, const tk_cache *other);
 void tk_cache_free(tk_cache *cache);
 size_t tk_cache_memory(const tk_cache *cache);
 

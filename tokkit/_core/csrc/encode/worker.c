@@ -1,13 +1,23 @@
 /* The memory that one thread encodes with: see plan.h. */
 #include "encode/plan.h"
 
+static int init_scratch(tk_worker *w, const tk_plan *plan) {
+    if (!plan->model.sp) return TK_OK;
+    w->sp = tk_calloc(1, sizeof *w->sp);
+    return w->sp ? tk_sp_reserve_text(w->sp, TK_SP_BUFFER) : TK_NO_MEMORY;
+}
+
 int tk_worker_init(tk_worker *w, const tk_plan *plan, size_t max_words) {
     memset(w, 0, sizeof *w);
     int status = tk_cache_init(&w->cache, plan->model.bpe, max_words, plan->cache_lines);
     if (status == TK_OK && plan->max_cached) w->cache.longest = plan->max_cached;
-    if (status != TK_OK || !plan->model.sp) return status;
-    w->sp = tk_calloc(1, sizeof *w->sp);
-    return w->sp ? tk_sp_reserve_text(w->sp, TK_SP_BUFFER) : TK_NO_MEMORY;
+    return status == TK_OK ? init_scratch(w, plan) : status;
+}
+
+int tk_worker_copy(tk_worker *w, const tk_plan *plan, const tk_worker *other) {
+    memset(w, 0, sizeof *w);
+    int status = tk_cache_copy(&w->cache, &other->cache);
+    return status == TK_OK ? init_scratch(w, plan) : status;
 }
 
 tk_staged *tk_staged_of(tk_worker *w) {
