@@ -238,3 +238,13 @@ def test_lines_paragraphs_and_given_ends_are_documents() -> None:
     ends = b"".join(end.to_bytes(8, sys.byteorder) for end in (0, 2, 2, 4))
     counts.add_text(b"a\n\nb", 0, ends)
     assert counts.items() == [(b"\nb", 1), (b"a\n", 1)]
+
+
+def test_a_training_imports_its_own_trainer_only() -> None:
+    source = "import sys, tokkit; tokkit.train(iter(['low lower']), vocab_size=258); print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "tokkit.trainers.bpe" in loaded
+    others = ("classic", "wordpiece", "wordlevel", "hybrid", "sentencepiece_models")
+    assert not {f"tokkit.trainers.{name}" for name in others} & loaded
+    assert "_hashlib" not in loaded, "OpenSSL takes 4 MB"

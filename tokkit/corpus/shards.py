@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -25,6 +24,8 @@ def keys(shard: str, how: Mapping[str, Any]) -> tuple[str, str]:
 
 def key(value: object) -> str:
     """Return a hash of a value that JSON can represent."""
+    import hashlib  # imported here: OpenSSL takes 4 MB
+
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:KEY_CHARACTERS]
 
 

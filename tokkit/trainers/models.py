@@ -30,6 +30,10 @@ def _class_of(model: str) -> Any:
     return getattr(importlib.import_module(f"tokkit.trainers.{module}"), name)
 
 
+def _names_of(model: str) -> set[str]:
+    return {field.name for field in fields(_class_of(model)) if field.init}
+
+
 def options_of(model: object, options: Mapping[str, Any]) -> Training:
     """Return the checked options of a model, with defaults; OptionError for an option of another model.
 
@@ -40,10 +44,11 @@ def options_of(model: object, options: Mapping[str, Any]) -> Training:
     """
     if not isinstance(model, str) or model not in _TRAININGS:
         raise OptionError(f"model is {model!r}; it must be one of {', '.join(MODELS)}")
-    names = {other: {field.name for field in fields(_class_of(other)) if field.init} for other in MODELS}
+    own = _names_of(model)
     for name in options:
-        if name not in names[model]:
-            others = [other for other in MODELS if name in names[other]]
+        if name not in own:
+            # Only now, because each model's trainer is a module of its own, and imports more.
+            others = [other for other in MODELS if name in _names_of(other)]
             if not others:
                 raise TypeError(f"train() got an unexpected keyword argument {name!r}")
             raise OptionError(f"{name} is not an option of the model {model}; only of {', '.join(others)}")

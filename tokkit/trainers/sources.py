@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 
@@ -44,6 +43,8 @@ def _names(paths: Sequence[str]) -> str:
 
 def _sum(counts: Mapping[object, object]) -> int:
     """Return a hash of words and counts that does not depend on their order."""
+    import hashlib  # imported here: OpenSSL takes 4 MB
+
     total = 0
     for word, count in counts.items():
         made = hashlib.blake2b(repr((word, count)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
