@@ -59,7 +59,8 @@ void tk_linear_over(tk_linear *l, void *image, size_t n, size_t k, int kind, int
 _Static_assert(sizeof(tk_x_group) == 80 && offsetof(tk_x_group, q) + 32 == 48, "tk_x_bytes, and the kernels of groups");
 
 void tk_linear_pack(tk_linear *l, const float *w, size_t step, const float *bias) {
-    TK_ASSERT((w || !l->n) && step >= l->k && !l->minima && (l->kind != TK_INT8 || l->k <= TK_INT8_MOST_K));
+    TK_ASSERT(!l->n || !l->k || (w && (step >= l->k || l->n == 1)));
+    TK_ASSERT(!l->minima && (l->kind != TK_INT8 || l->k <= TK_INT8_MOST_K));
     for (size_t column = 0; column < l->n; column++, w += step) {
         if (bias) l->bias[column] = bias[column];
         size_t at = column / TK_PANEL * l->k * TK_PANEL + column % TK_PANEL;
