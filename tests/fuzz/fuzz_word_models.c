@@ -43,7 +43,7 @@ static size_t naive_longest_match(const fz_vocab *v, uint32_t unknown_id, const 
 static void check_ids(const tk_model *m, const fz_text *text, const fz_piece *wanted, size_t n) {
     uint32_t *ids = malloc((text->n + 1) * sizeof *ids);
     size_t count = 0;
-    CHECK(m->encode_ids(m, text->p, text->n, ids, &count) == (n == SIZE_MAX ? TK_UNKNOWN : TK_OK));
+    CHECK(m->encode_ids(m, text->p, text->n, ids, &count) == (n == SIZE_MAX ? TK_UNENCODABLE : TK_OK));
     CHECK(n == SIZE_MAX || count == n);
     for (size_t k = 0; k < n && n != SIZE_MAX; k++) CHECK(ids[k] == wanted[k].id);
     free(ids);

@@ -123,8 +123,6 @@ class ClassParser:
         """Parse a class in brackets."""
         start = self.at
         points, negative, plain = self.members()
-        if negative and points == ALL and self.dialect in (dialects.REGEX, dialects.REGEX_V1):
-            raise self.refuse("a class without characters, which `regex` takes for any character,")
         if not self.ignore_case:
             return Chars(~points if negative else points)
         if self.dialect.fold is not None:

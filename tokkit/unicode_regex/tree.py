@@ -326,6 +326,16 @@ def sets_of(node: Node) -> set[CodePoints]:
     return functools.reduce(set.__or__, map(sets_of, children(node)), set())
 
 
+def has_empty_class(node: Node) -> bool:
+    r"""Return whether a tree has a class without characters, such as [^\s\S], which `regex` takes for any character."""
+    if isinstance(node, Chars):
+        return node.points == NOTHING
+    if isinstance(node, (Look, LookBehind)):
+        at_edge = node.end if isinstance(node, Look) else node.start
+        return node.points == (ALL if at_edge else NOTHING)
+    return any(map(has_empty_class, children(node)))
+
+
 def behinds_of(node: Node) -> set[LookBehind]:
     """Return all look-behinds for one character in a tree."""
     return (

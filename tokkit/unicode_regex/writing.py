@@ -121,7 +121,8 @@ def adopted(text: str, dialect: Dialect) -> str:
     except NotRegular as error:
         raise PatternError(f"the pattern {text!r} is not supported in the syntax of {dialect}: {error}") from None
     try:
-        if not tree.why_not_alike(found) and syntax.parse(text, dialect=dialects.REGEX) == found:
+        alike = not tree.why_not_alike(found) and not tree.has_empty_class(found)
+        if alike and syntax.parse(text, dialect=dialects.REGEX) == found:
             return text
     except NotRegular:
         pass

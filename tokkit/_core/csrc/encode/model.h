@@ -81,7 +81,7 @@ struct tk_model {
     /* Put the tokens of a pretoken of n bytes, n > 0, into the worker's subs. TK_OK, TK_NO_MEMORY or TK_UNENCODABLE. */
     int (*encode)(const tk_model *model, tk_model_worker *w, const uint8_t *bytes, size_t n);
     /* Write the ids of n bytes without places, at most n of them: where no component runs before the model. NULL for a
-       model that has none. TK_OK or TK_UNKNOWN. */
+       model that has none. TK_OK or TK_UNENCODABLE. */
     int (*encode_ids)(const tk_model *model, const uint8_t *bytes, size_t n, uint32_t *ids, size_t *count);
     int uncached;                  /* encode_ids takes less time than a look-up, for bytes in any spans */
     int by_bytes;                  /* tokens may begin and end inside characters, and no byte is dropped */

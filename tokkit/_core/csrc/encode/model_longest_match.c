@@ -19,7 +19,7 @@ static int encode_ids(const tk_model *m, const uint8_t *bytes, size_t n, uint32_
     size_t made = 0;
     for (size_t at = 0; at < n; made++) {
         at = longest(m, bytes, at, n, ids + made);
-        if (TK_UNLIKELY(ids[made] == TK_NO_ID)) return TK_UNKNOWN;
+        if (TK_UNLIKELY(ids[made] == TK_NO_ID)) return TK_UNENCODABLE;
     }
     *count = made;
     return TK_OK;
@@ -30,7 +30,7 @@ static int encode(const tk_model *m, tk_model_worker *w, const uint8_t *bytes, s
     int status = TK_OK;
     for (size_t at = 0, end; at < n && status == TK_OK; at = end) {
         end = longest(m, bytes, at, n, &id);
-        status = id == TK_NO_ID ? TK_UNKNOWN : tk_sub_add(w, id, at, end);
+        status = id == TK_NO_ID ? TK_UNENCODABLE : tk_sub_add(w, id, at, end);
     }
     return status;
 }
