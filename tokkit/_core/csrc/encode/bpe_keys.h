@@ -41,8 +41,10 @@ TK_INLINE tk_key tk_long_key(const tk_cache *cache, const uint8_t *p, size_t n) 
 /* The keys of pretokens `first` to `count`, the first of which begins at `at`. */
 TK_INLINE void tk_make_keys_from(size_t first, const tk_cache *cache, const uint8_t *text, size_t n, size_t at,
                                  const size_t *ends, size_t count, tk_keys *keys) {
+    TK_ASSERT(count <= TK_CHUNK);
     for (size_t k = first; k < count; at = ends[k++]) {
         size_t length = ends[k] - at;
+        TK_ASSERT(ends[k] > at && ends[k] <= n);
         tk_key key;
         if (TK_UNLIKELY(length > TK_SHORT_WORD)) {
             key = tk_long_key(cache, text + at, length);

@@ -25,6 +25,7 @@ void tk_char_pairs_free(tk_char_pairs *pairs) {
 
 void tk_char_pairs_put(tk_char_pairs *pairs, uint32_t left, uint32_t right, uint32_t rank, uint32_t result) {
     uint64_t key = (uint64_t)left << 32 | right, hash = tk_char_pair_hash(key);
+    TK_ASSERT(rank < TK_NO_RANK && (pairs->mask & (pairs->mask + 1)) == 0);
     size_t slot = (size_t)(hash >> pairs->shift);
     tk_set_bit(pairs->filter, (size_t)(hash >> (64 - TK_PAIR_FILTER_BITS)));
     while (pairs->slots[slot].key != key && pairs->slots[slot].key != UINT64_MAX) slot = (slot + 1) & pairs->mask;
@@ -44,6 +45,7 @@ TK_INLINE void move_down(uint32_t *items, size_t k, size_t n) {
 
 size_t tk_merge_few(const tk_char_pairs *pairs, tk_few *few, size_t n) {
     uint32_t *ranks = few->ranks;
+    TK_ASSERT(n <= TK_FEW_SYMBOLS);
     while (n > 1) {
         uint32_t least = ranks[0];
         size_t k = 0;
@@ -119,6 +121,7 @@ TK_INLINE int is_entry(const tk_ranked_pair *pair, uint32_t rank, const tk_merge
 void tk_merge_many(const tk_char_pairs *pairs, tk_merge_scratch *s, size_t n, const tk_merge_options *o) {
     tk_merge_link *links = s->links;
     size_t entries = 0, skipped = 0, pops = 0;
+    TK_ASSERT(n && n <= s->links_capacity && n < UINT32_MAX);
     for (uint32_t i = 0; i < n; i++) links[i].previous = i - 1, links[i].next = i + 1;
     for (uint32_t i = 0; i + 1 < n; i++) {
         const tk_ranked_pair *pair = seen(pairs, s, i, n, o);

@@ -40,9 +40,11 @@ TK_INLINE int look_up(const tk_plan *plan, tk_worker *w, const tk_units *u, size
     if (status != TK_OK) return status;
     for (;;) {
         uint32_t *out = w->ids + w->n_ids;
+        TK_ASSERT(k <= stop && stop <= u->count);
         k = scored ? tk_emit_scored(&w->cache, keys, k, stop, &out, &w->sp->amount)
                    : tk_emit_found(&w->cache, keys, k, stop, &out);
         w->n_ids = (size_t)(out - w->ids);
+        TK_ASSERT(w->n_ids <= w->ids_capacity);
         if (k == stop) return TK_OK;
         size_t at = k ? u->ends[k - 1] : u->start;
         tk_key key = tk_key_at(keys, k);
@@ -60,6 +62,7 @@ static int encode_chunk(const tk_plan *plan, tk_worker *w, const tk_units *u, un
     unsigned at_start = u->start ? 0 : edges & ~(unsigned)TK_EDGE_END;
     unsigned at_end = u->ends[u->count - 1] == u->n ? edges & TK_EDGE_END : 0;
     int status = TK_OK;
+    TK_ASSERT(u->count && u->count <= TK_CHUNK && u->start < u->ends[0] && u->ends[u->count - 1] <= u->n);
     tk_make_keys(&w->cache, u->text, u->n, u->start, u->ends, u->count, &keys);
     if (TK_UNLIKELY(at_start)) {
         status = encode_edge(plan, w, u->text, u->ends[0], u->n, at_start | (u->count == 1 ? at_end : 0));
@@ -133,6 +136,8 @@ TK_INLINE int encode_up_to(const int stage, const tk_plan *plan, tk_worker *w, t
         size_t before = section->at;
         int status = front->next(front, w, section, &units);
         if (status != TK_OK || !units.count) return status;
+        TK_ASSERT(section->at > before || front->next == tk_front_sp);
+        TK_ASSERT(section->at <= section->n && units.count <= TK_CHUNK);
         *pieces += units.count;
         tk_work += section->at - before;
         if (stage == TK_STAGE_SCAN) continue;
@@ -190,6 +195,7 @@ static int encode_section(const tk_plan *plan, tk_worker *w, const uint8_t *text
         return tk_model_ids(tokens, w, text + start, *at - start);
     }
     if (!*at && plan->front.begin) plan->front.begin(&plan->front, w, &section, tk_max_grown(plan, n));
+    TK_ASSERT(*at <= n && (text || !n));
     int status = encode_up_to(TK_STAGE_ALL, plan, w, &section, &pieces);
     *at = section.at;
     if (status == TK_OK && section.at == n && plan->model.finish) w->n_ids = plan->model.finish(plan, w, NULL);

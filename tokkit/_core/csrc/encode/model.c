@@ -107,6 +107,7 @@ int tk_model_encode(const tk_model *m, tk_model_worker *w, const tk_aligned *a) 
         w->n_subs = 0;
         if (piece->id == TK_NO_TOKEN) id = m->whole_piece && !w->drops ? tk_trie_find(&m->trie, p, n) : TK_NO_ID;
         status = id != TK_NO_ID ? tk_sub_add(w, id, 0, n) : n ? m->encode(m, w, p, n) : TK_OK;
+        TK_ASSERT(piece->start <= piece->end && (!n || piece->end <= a->n));
         if (status == TK_OK) status = room(w, &out, w->n_subs);
         if (status != TK_OK) return w->failed = number, status;
         for (size_t k = 0; k < w->n_subs; k++)

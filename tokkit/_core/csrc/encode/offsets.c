@@ -55,6 +55,7 @@ int tk_offsets_reserve(tk_worker *w, size_t more) {
 
 TK_INLINE void append(tk_worker *w, uint32_t id, size_t start, size_t end, int32_t word) {
     tk_offsets *o = w->offsets;
+    TK_ASSERT(w->n_ids < w->ids_capacity && w->n_ids < o->words_capacity && start <= end);
     w->ids[w->n_ids] = id;
     o->spans[2 * w->n_ids] = (int64_t)start;
     o->spans[2 * w->n_ids + 1] = (int64_t)end;
@@ -205,6 +206,7 @@ TK_INLINE size_t append_found(const tk_plan *plan, tk_worker *w, const tk_keys *
         size_t count;
         if (TK_UNLIKELY(!word)) break;
         count = tk_cache_ids(cache, word, &packed);
+        TK_ASSERT(count % 2 == (size_t)plan->model.scored);
         if (TK_UNLIKELY(count > TK_INLINE_IDS) && count / 2 + TK_INLINE_IDS * (last - k) > (size_t)(limit - ids)) break;
         if (!holds(plan, w, packed, count)) break;
         const int64_t at = (int64_t)(base + start);
@@ -342,6 +344,7 @@ void tk_offsets_finish_sp(const tk_plan *plan, tk_worker *w, size_t first, size_
         begins |= marks & TK_BEGINS_WORD;
         o->n_words += begins;
         o->words[k] = o->n_words - 1;
+        TK_ASSERT(o->spans[2 * k] <= o->spans[2 * k + 1] && o->spans[2 * k + 1] <= (int64_t)w->sp->n);
         o->spans[2 * k] = (int64_t)(base + from[o->spans[2 * k]]);
         o->spans[2 * k + 1] = (int64_t)(base + from[o->spans[2 * k + 1]]);
         begins = (marks & TK_ENDS_WORD) != 0;

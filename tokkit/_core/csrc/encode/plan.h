@@ -222,6 +222,7 @@ static inline int tk_reserve_ids(tk_worker *w, size_t n) {
 /* Append ids of the cache, for which there is room. */
 static inline void tk_emit_known(tk_worker *w, const uint32_t *ids, size_t count) {
     uint32_t *out = w->ids + w->n_ids;
+    TK_ASSERT(w->n_ids + count <= w->ids_capacity);
     for (size_t k = 0; k < count; k++) out[k] = ids[k] & TK_ID_MASK;
     w->n_ids += count;
 }

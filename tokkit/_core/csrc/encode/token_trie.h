@@ -38,6 +38,7 @@ void tk_token_trie_free(tk_token_trie *trie);
 
 /* The child of a node by a byte, or 0. `node` is not 0. */
 TK_INLINE uint64_t tk_trie_step(const tk_token_trie *trie, uint64_t node, uint8_t byte) {
+    TK_ASSERT(node && ((node >> 32) ^ byte) < trie->n_cells);
     uint64_t child = trie->cells[(node >> 32) ^ byte];
     return ((child >> TK_TRIE_ID_BITS) & 0x1FF) == (TK_TRIE_TAKEN | byte) ? child : 0;
 }

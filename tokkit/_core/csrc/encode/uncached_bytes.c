@@ -88,6 +88,7 @@ int tk_encode_uncached_bytes(const tk_plan *plan, tk_worker *w, const uint8_t *p
     const uint32_t *ids;
     (void)edge; /* pretokens are alike wherever they stand */
     size_t count, units = 1, before = w->n_ids;
+    TK_ASSERT(n && n <= readable && w->n_ids + n <= w->ids_capacity);
     if (n <= TK_SHORT_WORD) count = tk_cache_find(&w->cache, key, &ids);
     else count = n <= w->cache.longest ? tk_cache_find_long(&w->cache, p, n, key->low, &ids) : 0;
     if (count) return tk_emit_known(w, ids, count), TK_OK;

@@ -11,6 +11,7 @@ enum { RUN = 1 << 12 }; /* bytes of units that are encoded as one without the ca
 static void settle(const tk_sp *m, tk_worker *w) {
     tk_sp_scratch *s = w->sp;
     float score = s->score;
+    TK_ASSERT(s->first <= s->settled && s->settled <= w->n_ids);
     for (; s->settled < w->n_ids; s->settled++) score += m->scores[w->ids[s->settled]];
     s->score = score;
 }
@@ -41,6 +42,7 @@ static int encode_plainly(const tk_sp *m, tk_worker *w, const uint8_t *p, size_t
 /* Put the ids of a unit that is known, of Unigram the last of `count` numbers left out; 0 where the score before them
    does not allow that. There is room. */
 static int put_known(const tk_plan *plan, tk_worker *w, const uint32_t *ids, size_t count) {
+    TK_ASSERT(count && w->n_ids + count <= w->ids_capacity + plan->model.scored);
     if (plan->model.scored) {
         uint32_t meta = ids[--count];
         if (!tk_sp_meta_holds(meta, w->sp->amount)) return 0;
@@ -61,6 +63,7 @@ static int encode_alone(const tk_plan *plan, tk_worker *w, const uint8_t *p, siz
     const tk_sp *m = plan->model.sp;
     tk_sp_unit unit;
     size_t before = w->n_ids;
+    TK_ASSERT(n && n <= TK_SP_MAX_UNIT);
     *known = 1;
     if (m->bpe) {
         int status = encode_plainly(m, w, p, n);
@@ -157,6 +160,7 @@ int tk_encode_run_sp(const tk_plan *plan, tk_worker *w, const tk_units *u, size_
 size_t tk_finish_sp(const tk_plan *plan, tk_worker *w, int64_t *spans) {
     const tk_sp *m = plan->model.sp;
     size_t first = w->sp->first, n = first, any = 0;
+    TK_ASSERT(first <= w->n_ids);
     if (m->byte_fallback) return w->n_ids;
     for (size_t k = first; k < w->n_ids; k++) any += w->ids[k] == m->unknown;
     if (any < 2) return w->n_ids;

@@ -4,6 +4,7 @@
 int tk_run_stages(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, unsigned edge) {
     tk_staged *s = tk_staged_of(w);
     if (!s) return TK_NO_MEMORY;
+    TK_ASSERT(n && !(edge & ~(unsigned)TK_EDGES));
     int place = edge & TK_EDGE_TEXT_START ? TK_AT_TEXT_START : TK_INSIDE;
     if (edge & TK_EDGE_SECTION_START) place = TK_AT_SECTION_START;
     int status = tk_aligned_reset(&s->unit, p, n, place, !(edge & TK_EDGE_END));

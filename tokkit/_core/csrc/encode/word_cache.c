@@ -19,6 +19,7 @@ _Static_assert(LINE == 2 * sizeof(tk_word), "a line is two entries");
 static size_t slots(const tk_cache *c) { return (size_t)2 << c->line_bits; }
 
 static void set_words(tk_cache *c, tk_word *words, unsigned line_bits) {
+    TK_ASSERT(line_bits && line_bits < 64 - TK_LINE_SHIFT);
     c->words = words;
     c->line_bits = line_bits;
     c->line_shift = 64 - TK_LINE_SHIFT - line_bits;
@@ -27,6 +28,7 @@ static void set_words(tk_cache *c, tk_word *words, unsigned line_bits) {
 /* The entry of a key, or the free one where it belongs. The table is never full. */
 static tk_word *locate(const tk_cache *c, const tk_key *key) {
     size_t mask = slots(c) - 1, i = (size_t)(tk_cache_line(c, key->hash) - c->words);
+    TK_ASSERT(key->high && i <= mask && c->n_words <= mask);
     for (;; i = (i + 1) & mask) {
         tk_word *w = c->words + i;
         if (!w->high || (w->low == key->low && w->high == key->high)) return w;
@@ -48,6 +50,7 @@ size_t tk_cache_find(tk_cache *c, const tk_key *key, const uint32_t **ids) {
 
 /* 0 where the arena has no room for the ids. */
 static int keep_ids(tk_id_arena *a, const uint32_t *ids, size_t count) {
+    TK_ASSERT(a->n <= a->capacity && (ids || !count));
     if (a->n + count > MAX_ARENA_IDS || tk_reserve(&a->ids, &a->capacity, a->n + count, sizeof *a->ids) != TK_OK)
         return 0;
     if (count) memcpy(a->ids + a->n, ids, count * sizeof *ids); /* without ids there may be no memory yet */
@@ -58,6 +61,7 @@ static int keep_ids(tk_id_arena *a, const uint32_t *ids, size_t count) {
 static int put(tk_cache *c, const tk_key *key, const uint32_t *ids, size_t count) {
     tk_word *w = locate(c, key);
     if (w->high) return TK_BAD_INPUT;
+    TK_ASSERT(count && ids && ids[0] <= TK_ID_MASK);
     if (count <= TK_INLINE_IDS) {
         memcpy(w->ids, ids, count * sizeof *ids);
         w->ids[0] |= (uint32_t)count << TK_ID_BITS;
@@ -105,6 +109,7 @@ size_t tk_cache_find_long(const tk_cache *c, const uint8_t *bytes, size_t n, uin
 }
 
 static int put_long(tk_cache *c, const uint8_t *bytes, size_t n, const uint32_t *ids, size_t count) {
+    TK_ASSERT(n > TK_SHORT_WORD && (c->long_mask & (c->long_mask + 1)) == 0 && c->n_long <= c->long_mask);
     uint64_t hash = tk_hash_bytes(bytes, n);
     tk_long_word *w = locate_long(c, bytes, n, hash);
     if (w->length) return TK_BAD_INPUT;

@@ -20,6 +20,8 @@ typedef struct {
     uint32_t ids[TK_INLINE_IDS]; /* count << 28 | id, id, …; or TK_MANY_IDS << 28, place in the arena, count */
 } tk_word;
 
+_Static_assert(sizeof(tk_word) == 32, "two entries in a line");
+
 typedef struct {
     uint64_t hash;
     uint32_t bytes, length, ids, count; /* places in the arenas of bytes and ids */
@@ -100,6 +102,7 @@ TK_INLINE tk_key tk_key_of_16(const uint8_t *p, size_t n) {
 
 /* The key of n bytes; `readable` bytes may be read from p on. */
 TK_INLINE tk_key tk_key_of(const uint8_t *p, size_t n, size_t readable) {
+    TK_ASSERT(p && n <= readable);
     if (TK_LIKELY(readable >= 16)) return tk_key_of_16(p, n);
     tk_key key = {0, (uint64_t)n << 56, 0};
     if (n >= 8) {
@@ -128,6 +131,8 @@ TK_INLINE tk_word *tk_cache_line(const tk_cache *cache, uint64_t hash) {
 /* The ids of an entry that is taken, and their number. */
 TK_INLINE size_t tk_cache_ids(const tk_cache *cache, const tk_word *word, const uint32_t **ids) {
     uint32_t count = word->ids[0] >> TK_ID_BITS;
+    TK_ASSERT(word->high && (count == TK_MANY_IDS ? (size_t)word->ids[1] + word->ids[2] <= cache->many.n
+                                                  : count <= TK_INLINE_IDS));
     if (count != TK_MANY_IDS) return *ids = word->ids, count;
     return *ids = cache->many.ids + word->ids[1], word->ids[2];
 }

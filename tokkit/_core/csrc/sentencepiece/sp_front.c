@@ -84,6 +84,7 @@ static void start(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t 
 
 /* Leave out the spaces that it ends with, put the one that it shall end with, and end the last unit. */
 static void finish(const tk_sp *m, tk_sp_scratch *w) {
+    TK_ASSERT(w->n_starts && !w->finished);
     size_t begin = w->starts[w->n_starts - 1], end = w->n, from = w->at;
     while (m->remove_extra && end > begin && w->text[end - 1] == ' ') end--;
     if (w->aligned && end < w->n) from = w->from[end];
@@ -101,6 +102,7 @@ static int fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
     while (status == TK_OK && w->at < n) {
         size_t before = w->at, full = w->n;
         tk_kernels->sp_fill(m, w, text, n);
+        TK_ASSERT(w->at >= before && w->at <= n && w->n >= full && w->n <= w->capacity + TK_SP_READABLE);
         w->made += w->n - full;
         if (w->max && w->made > w->max) return TK_GROWN;
         if (w->at != before) break;
@@ -111,6 +113,7 @@ static int fill(const tk_sp *m, tk_sp_scratch *w, const uint8_t *text, size_t n)
 
 /* Keep only the unit that is open. */
 static int drop_units(tk_sp_scratch *w) {
+    TK_ASSERT(w->n_starts && w->starts[w->n_starts - 1] <= w->n && w->n <= w->capacity + TK_SP_READABLE);
     size_t open = w->starts[w->n_starts - 1], left = w->n - open;
     memmove(w->text, w->text + open, left);
     w->n = w->scanned = left;
@@ -172,7 +175,10 @@ int tk_front_sp(const tk_front *front, tk_worker *w, tk_section *section, tk_uni
     const uint32_t *starts = s->starts + s->next;
     size_t count = s->n_starts - 1 - s->next;
     if (count > TK_CHUNK) count = TK_CHUNK;
-    for (size_t k = 0; k < count; k++) units->ends[k] = starts[k + 1];
+    for (size_t k = 0; k < count; k++) {
+        TK_ASSERT(starts[k] < starts[k + 1] && starts[k + 1] <= s->n);
+        units->ends[k] = starts[k + 1];
+    }
     units->text = s->text, units->n = s->n + TK_SP_READABLE, units->start = starts[0], units->count = count;
     s->next += count;
     watch_misses(w, count);

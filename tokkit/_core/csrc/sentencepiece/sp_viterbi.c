@@ -69,6 +69,7 @@ int tk_sp_best(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, flo
     /* Where the text ends the scan does not arrive: the score is taken down when the next unit begins. */
     *score = nodes[n].score;
     for (size_t end = n; end > 0 && status == TK_OK; end = nodes[end].start) {
+        TK_ASSERT(nodes[end].start < end);
         uint32_t id = nodes[end].id;
         status = id == m->unknown ? add_unknown(m, w, p, nodes[end].start, end)
                                   : tk_sp_add(w, id, nodes[end].start, end);
@@ -105,6 +106,7 @@ static double most_for(double r) {
 }
 
 void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *unit) {
+    TK_ASSERT(n && n <= TK_SP_MAX_UNIT);
     node_of_unit nodes[TK_SP_MAX_UNIT + 1];
     uint8_t characters[TK_SP_MAX_UNIT + 1]; /* up to each place */
     double widest = 0, r = INFINITY;
