@@ -105,3 +105,11 @@ def test_parts_batches_and_files_give_the_ids_of_the_whole(
 def test_a_stream_gives_ids_before_its_end_where_a_rule_allows_it(family: tokkit.Tokenizer) -> None:
     stream = family.encode_stream()
     assert stream.feed("one two three four five six seven eight")
+
+
+def test_a_long_text_that_is_one_unit_is_encoded_once() -> None:
+    model = {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}
+    tok = tokkit.Tokenizer(tokenizer_json.read(json.dumps({"model": model, "added_tokens": []}).encode()))
+    for n in (1, 2047, 2048, 5000):  # beside the size from which on the GIL is released
+        assert tok.encode("a" * n) == [0]
+        assert tok.encode_batch(["a" * n, "b" * n]) == [[0], [0]]

@@ -16,7 +16,7 @@ int tk_front_rule(const tk_front *front, tk_worker *w, tk_section *s, tk_units *
     if (s->at >= s->stop) return TK_OK;
     if (front->rule) {
         units->count = tk_cut_units(front->rule, s->text, s->n, &s->at, units->ends, TK_CHUNK);
-    } else {
+    } else if (s->at < s->n) {
         units->ends[0] = s->at = s->n;
         units->count = 1;
     }
