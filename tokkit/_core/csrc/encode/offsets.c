@@ -354,7 +354,8 @@ void tk_offsets_finish_sp(const tk_plan *plan, tk_worker *w, size_t first, size_
 int tk_encode_normalized_sp(const tk_plan *plan, tk_worker *w, const uint8_t *text, size_t n) {
     if (!offsets_of(w, plan)) return TK_NO_MEMORY;
     w->sp->aligned = 1;
-    int status = encode_units(plan, w, text, n, 0, TK_EDGES);
+    /* A text of no bytes has no section, but its normalized text has an origin. */
+    int status = n ? encode_units(plan, w, text, n, 0, TK_EDGES) : tk_sp_prepare(plan->model.sp, w->sp, text, 0, 0);
     w->sp->aligned = 0;
     return status;
 }
