@@ -19,7 +19,7 @@ from tokkit.formats import tokenizer_json
 from tokkit.pretokenizers import patterns
 
 ROWS = split_families.patterns()
-PACKAGE = Path(tokkit.__file__).parent
+PACKAGE = Path(__file__).resolve().parents[2] / "tokkit"
 TABLE = PACKAGE / "_core" / "csrc" / "split" / "families.def"
 
 

@@ -210,9 +210,9 @@ RIVALS = {
     "tokenizers": tokenizers,
     "gigatoken": gigatoken,
     "quicktok": quicktok,
-    "pyrwkv": pyrwkv,
     "toktok": toktok,
     "nanotoken": nanotoken,
+    "pyrwkv": pyrwkv,
 }
 
 
