@@ -61,7 +61,7 @@ static int keep_ids(tk_id_arena *a, const uint32_t *ids, size_t count) {
 static int put(tk_cache *c, const tk_key *key, const uint32_t *ids, size_t count) {
     tk_word *w = locate(c, key);
     if (w->high) return TK_BAD_INPUT;
-    TK_ASSERT(count && ids && ids[0] <= TK_ID_MASK);
+    TK_ASSERT(!count || (ids && ids[0] <= TK_ID_MASK)); /* of bytes without tokens there are no ids */
     if (count <= TK_INLINE_IDS) {
         memcpy(w->ids, ids, count * sizeof *ids);
         w->ids[0] |= (uint32_t)count << TK_ID_BITS;
