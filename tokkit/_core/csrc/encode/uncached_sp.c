@@ -44,7 +44,7 @@ static int encode_plainly(const tk_sp *m, tk_worker *w, const uint8_t *p, size_t
 static int put_known(const tk_plan *plan, tk_worker *w, const uint32_t *ids, size_t count) {
     TK_ASSERT(count && w->n_ids + count <= w->ids_capacity + plan->model.scored);
     if (plan->model.scored) {
-        uint32_t meta = ids[--count];
+        uint32_t meta = w->sp->meta = ids[--count];
         if (!tk_sp_meta_holds(meta, w->sp->amount)) return 0;
         w->sp->amount += tk_sp_meta_sum(meta);
     }
@@ -82,57 +82,66 @@ static int encode_alone(const tk_plan *plan, tk_worker *w, const uint8_t *p, siz
 
 static int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, const tk_key *key);
 
-/* Encode a long unit by parts, if there is any boundary within that no piece stands across: the front has looked only
-   for those beside spaces and characters beyond ASCII. *whole says that there was none. */
-static int encode_parts(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, int *whole) {
-    const tk_sp *m = plan->model.sp;
-    size_t first = 0, length = tk_sp_length(*p, n);
+/* The end of the first part of p[0:n] that no piece stands across, n if there is no other. The front has looked only
+   for those beside spaces and characters beyond ASCII. */
+static size_t part_end(const tk_sp *m, const uint8_t *p, size_t n) {
+    size_t length = tk_sp_length(*p, n);
     uint32_t left = tk_packed(p, (unsigned)length);
-    int status = TK_OK;
-    for (size_t i = length; i <= n && status == TK_OK; i += length) {
-        uint32_t right = 0;
-        int safe = i == n;
-        if (i < n) {
-            length = tk_sp_length(p[i], n - i);
-            right = tk_packed(p + i, (unsigned)length);
-            safe = (left != ' ' || right != ' ') && !tk_has_bit(m->neighbors, tk_neighbor_pair(left, right));
-        } else if (!first) {
-            *whole = 1;
-            return TK_OK;
-        }
+    for (size_t i = length; i < n; i += length) {
+        length = tk_sp_length(p[i], n - i);
+        uint32_t right = tk_packed(p + i, (unsigned)length);
+        if ((left != ' ' || right != ' ') && !tk_has_bit(m->neighbors, tk_neighbor_pair(left, right))) return i;
         left = right;
-        if (!safe) continue;
-        tk_key key = {0, 0, 0};
-        if (i - first <= TK_SHORT_WORD) key = tk_key_of_16(p + first, i - first);
-        else if (i - first <= TK_SP_MAX_UNIT) key.low = tk_hash_bytes(p + first, i - first);
-        status = encode_unit(plan, w, p + first, i - first, &key);
-        first = i;
-        if (i == n) break;
     }
-    *whole = 0;
-    return status;
+    return n;
+}
+
+/* Encode a unit by its parts, the first of `end` bytes, and remember it if the cache takes one so long. */
+static int encode_parts(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t end, const tk_key *key) {
+    const tk_sp *m = plan->model.sp;
+    size_t before = w->n_ids;
+    uint32_t meta = tk_sp_meta(TK_SP_MAX_LIMIT, 0);
+    for (size_t start = 0;; end = start + part_end(m, p + start, n - start)) {
+        tk_key part = {0, 0, 0};
+        if (end - start <= TK_SHORT_WORD) part = tk_key_of_16(p + start, end - start);
+        else if (end - start <= TK_SP_MAX_UNIT) part.low = tk_hash_bytes(p + start, end - start);
+        int status = encode_unit(plan, w, p + start, end - start, &part);
+        if (status != TK_OK) return status;
+        if (!m->bpe) meta = tk_sp_meta_joined(meta, w->sp->meta);
+        start = end;
+        if (start == n) break;
+    }
+    w->sp->meta = meta;
+    if (n > TK_SP_MAX_UNIT || !tk_sp_meta_limit(meta)) return TK_OK;
+    size_t count = w->n_ids - before;
+    int status = tk_reserve_ids(w, 1); /* behind the ids, for as long as they are copied */
+    if (status != TK_OK) return status;
+    w->ids[w->n_ids] = meta;
+    insert(w, p, n, key, w->ids + before, count + plan->model.scored);
+    return TK_OK;
 }
 
 static TK_NOINLINE int encode_unit(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, const tk_key *key) {
     const tk_sp *m = plan->model.sp;
     const uint32_t *ids;
-    size_t count = 0, before = w->n_ids;
-    int status = tk_reserve_ids(w, n + TK_INLINE_IDS), whole = 1, known;
+    size_t count = 0;
+    int status = tk_reserve_ids(w, n + TK_INLINE_IDS), known;
     if (status != TK_OK) return status;
     if (n <= TK_SHORT_WORD) count = tk_cache_find(&w->cache, key, &ids);
     else if (n <= TK_SP_MAX_UNIT) count = tk_cache_find_long(&w->cache, p, n, key->low, &ids);
-    if (count) return put_known(plan, w, ids, count) ? TK_OK : encode_plainly(m, w, p, n);
-    if (n > TK_SHORT_WORD && !m->whole) {
-        status = encode_parts(plan, w, p, n, &whole);
-        if (status != TK_OK) return status;
-        /* Next time its parts are not looked for. Of Unigram the scores would have to be put together as well. */
-        if (!whole && m->bpe && n <= TK_SP_MAX_UNIT) insert(w, p, n, key, w->ids + before, w->n_ids - before);
-        if (!whole) return TK_OK;
+    if (count) {
+        if (put_known(plan, w, ids, count)) return TK_OK;
+    } else if (!m->whole) {
+        size_t end = part_end(m, p, n);
+        if (end < n) return encode_parts(plan, w, p, n, end, key);
+        if (n <= TK_SP_MAX_UNIT) {
+            w->cache.misses++;
+            status = encode_alone(plan, w, p, n, key, &known);
+            if (status != TK_OK || known) return status;
+        }
     }
-    if (n > TK_SP_MAX_UNIT || m->whole) return encode_plainly(m, w, p, n);
-    w->cache.misses++;
-    status = encode_alone(plan, w, p, n, key, &known);
-    return status == TK_OK && !known ? encode_plainly(m, w, p, n) : status;
+    w->sp->meta = 0;
+    return encode_plainly(m, w, p, n);
 }
 
 int tk_encode_uncached_sp(const tk_plan *plan, tk_worker *w, const uint8_t *p, size_t n, size_t readable,

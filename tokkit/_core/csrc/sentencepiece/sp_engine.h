@@ -113,7 +113,7 @@ typedef struct tk_sp_scratch {
        amount after all, of 1/8 each */
     size_t first, settled;
     float score;
-    uint32_t amount;
+    uint32_t amount, meta; /* `meta`: of the unit that was put last, 0 if it was encoded from the true score */
     /* the cache is left alone for so many units; its misses up to the last `looked` units */
     size_t uncached, looked;
     uint64_t misses;
@@ -173,10 +173,20 @@ void tk_sp_best_unit(const tk_sp *m, const uint8_t *p, size_t n, tk_sp_unit *uni
 
 /* What the ids of a unit of Unigram hold for, in 32 bits: the least |score| before it that is too great (16 bits, of 2
    each), and what it adds to |score| at most (16 bits, of 1/8 each). An amount of |score| is of 1/8 each. */
-enum { TK_SP_MAX_SUM = (1 << 14) - 1, TK_SP_REBASE = 100000 };
+enum { TK_SP_MAX_SUM = (1 << 14) - 1, TK_SP_MAX_LIMIT = UINT16_MAX, TK_SP_REBASE = 100000 };
 TK_INLINE uint32_t tk_sp_meta(uint32_t limit, uint32_t sum) { return limit << 16 | sum; }
 TK_INLINE uint32_t tk_sp_meta_sum(uint32_t meta) { return meta & 0xFFFF; }
-TK_INLINE int tk_sp_meta_holds(uint32_t meta, uint32_t amount) { return amount >> 4 < meta >> 16; }
+TK_INLINE uint32_t tk_sp_meta_limit(uint32_t meta) { return meta >> 16; }
+TK_INLINE int tk_sp_meta_holds(uint32_t meta, uint32_t amount) { return amount >> 4 < tk_sp_meta_limit(meta); }
+
+/* That of two units as one. (amount + sum) >> 4 is at most (amount >> 4) + (sum >> 4) + 1. */
+TK_INLINE uint32_t tk_sp_meta_joined(uint32_t first, uint32_t second) {
+    uint32_t sum = tk_sp_meta_sum(first) + tk_sp_meta_sum(second), limit = tk_sp_meta_limit(second);
+    uint32_t less = (tk_sp_meta_sum(first) >> 4) + 1;
+    limit = limit > less ? limit - less : 0;
+    if (sum > TK_SP_MAX_SUM) return tk_sp_meta(0, TK_SP_MAX_SUM);
+    return tk_sp_meta(limit < tk_sp_meta_limit(first) ? limit : tk_sp_meta_limit(first), sum);
+}
 
 /* The tokens of p[0:n] by merging; each merge is left out with a chance of `dropout`, by *random; sp_merge.c. */
 int tk_sp_merge(const tk_sp *m, tk_sp_scratch *w, const uint8_t *p, size_t n, double dropout, uint64_t *random);

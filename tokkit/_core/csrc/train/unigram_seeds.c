@@ -67,7 +67,7 @@ int tk_unigram_trainer_units(tk_unigram_trainer *t, const tk_word_counts *units,
         t->counts[u] = units->words[u].count;
         for (; p < end; p += length) symbols[at++] = numbers[tk_utf8_decode(p, &length)];
         symbols[at++] = 0;
-        TK_ASSERT(at <= t->text.n && t->counts[u] > 0);
+        TK_ASSERT(at <= t->text.n && t->counts[u] >= 0);
     }
     free(numbers);
     if (status) return status;
