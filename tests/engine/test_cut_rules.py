@@ -13,6 +13,7 @@ from strategies import adversarial
 from tokkit._core.align import AlignedText
 from tokkit._core.encode import Stages
 from tokkit.definition import Definition
+from tokkit.engine.cut_rules import compose
 from tokkit.engine.interpreter import Interpreter
 from tokkit.models.char_bpe import CharBPE
 from tokkit.normalizers.base import Normalizer
@@ -50,10 +51,10 @@ NORMALIZERS = [
     *(form() for form in (NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, Nmt, ByteLevelNormalizer)),
     *(BertNormalizer(clean, han, strip, low) for clean, han, strip, low in itertools.product((True, False), repeat=4)),
     *(Precompiled(charsmap(name)) for name in ("nmt_nfkc", "nfkc_cf")),
-    *(Replace({"String": text}, "x y") for text in (" ", "ab", "``", "a", "é")),
+    *(Replace({"String": text}, "x y") for text in (" ", "ab", "``", "a", "é", "–", "▁", "▁a", "a▁", "▁中")),
     *(
         Replace({"Regex": pattern}, " ")
-        for pattern in (r"\s+", " {2,}", r"[0-9]+\.", r"\p{P}", "a+b|c", r"e(?=\s)", "e(?= t)")
+        for pattern in (r"\s+", "▁+", " {2,}", r"[0-9]+\.", r"\p{P}", "a+b|c", r"e(?=\s)", "e(?= t)")
     ),
     *(Replace({"String": text}, "") for text in ("a", "中", "国a", "中国", "　", "\u0600")),
     *(Replace({"String": "a"}, text) for text in ("中", "　", "\u0600b")),
@@ -192,6 +193,21 @@ def test_what_an_atom_becomes_beside_others_is_what_the_rule_says(component: obj
                 assert rule.last[atom, atoms_of(np.array([ord(before[-1])]))].all(), (other, character)
             if rule.allowed[:, atom].any() and after:
                 assert rule.first[atom, atoms_of(np.array([ord(after[0])]))].all(), (character, other)
+
+
+def test_texts_are_cut_before_spaces_that_a_stage_wrote_as_a_symbol() -> None:
+    """What is replaced later does not touch the symbol: there is a cut wherever the model allows one."""
+    rules = [
+        rule
+        for text, put in ((" ", "▁"), ("–", "-"), ("…", "..."))
+        for rule in Replace({"String": text}, put).cut_rules()
+    ]
+    model = np.zeros((N_ATOMS, N_ATOMS), dtype=np.bool_)
+    model[:, BLANK] = True
+    tables = compose(rules, [], model).all
+    assert tables is not None
+    left, right = tables
+    assert (left[:128] & right[ord(" ")]).astype(bool).tolist() == [not chr(c).isspace() for c in range(128)]
 
 
 def test_a_letter_before_a_mark_is_no_delimiter_after_composition() -> None:

@@ -15,7 +15,7 @@ from tokkit._core import align
 from tokkit._core.align import AlignedText
 from tokkit._core.encode import Stages
 from tokkit.normalizers.base import Normalizer, Specs, check_text
-from tokkit.unicode_regex.atoms import N_ATOMS, OTHER, CutRule, atom, before_ascii, images, never, nowhere
+from tokkit.unicode_regex.atoms import N_ATOMS, OTHER, CutRule, atom, everywhere, images, never, nowhere
 from tokkit.unicode_regex.boundaries import chosen, pattern_boundaries
 from tokkit.unicode_regex.cost_limits import PatternTime
 from tokkit.unicode_regex.matching import checked_pattern, matches
@@ -79,7 +79,7 @@ class Replace(Normalizer):
         starts = [atom(self.content[0])] if self.content else None
         if found := self._literal():
             text = 2 * found.text if found.minimum else found.text + found.ahead
-            allowed = before_ascii()
+            allowed = everywhere()
             for left, right in itertools.pairwise(map(atom, text)):
                 allowed[left, right] = False
             last, first = atom(found.text[-1]), atom(found.text[0])
@@ -100,7 +100,7 @@ class Replace(Normalizer):
             return [never()]
         last_of = {code: ends and [code, *ends] for code in np.flatnonzero(rule.may).tolist()}
         first_of = {code: starts and [code, *starts] for code in np.flatnonzero(rule.may).tolist()}
-        return [CutRule(rule.splittable & before_ascii(), nowhere(), images(last_of), images(first_of))]
+        return [CutRule(rule.splittable, nowhere(), images(last_of), images(first_of))]
 
     def normalize(self, text: AlignedText) -> None:
         """Replace the matches in each part; PatternError if finding them takes too long."""
