@@ -1,20 +1,29 @@
-"""Builds the extension modules from Cython and C. Metadata is in pyproject.toml."""
+"""Builds the compiled core from Cython and C. Metadata is in pyproject.toml.
 
+One shared object holds all compiled modules: the C is in it once, calls into it are direct on every system, and an
+import opens one file instead of six. tokkit/_core/__init__.py finds the modules in it, by their PyInit functions.
+"""
+
+import gc
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from Cython import __version__ as CYTHON
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
-from setuptools.command.build_clib import build_clib
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 DEBUG = os.environ.get("TOKKIT_DEBUG", "") not in ("", "0")
 SANITIZE = os.environ.get("TOKKIT_SANITIZE", "")  # as in -fsanitize=: "address,undefined", "thread"
 MSVC = sys.platform == "win32"
-C = "tokkit/_core/csrc/"
-HOT = ("decode", "train")  # their loops are in .pxi; those of others in csrc, and -O3 of the rest takes 8 s for nothing
-
+CORE, C = "tokkit/_core/", "tokkit/_core/csrc/"
+MADE = "build/cython"  # for generated C
+SHARED = "tokkit._core._shared"  # Cython's module of shared utilities gives the shared object its name
+# Modules with loops, or of short calls. The others only check and convert: -O3 would take 15 s more for nothing.
+HOT = "batch blocks calls decode documents files id_blocks plan rank_file spans text token_tables word_counts"
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,
@@ -33,88 +42,78 @@ def flags(optimize: str = "-O1" if DEBUG else "-O3") -> tuple[list[str], list[st
     compile_ = ["-std=c11", optimize, "-fno-strict-aliasing", "-fvisibility=hidden"]
     compile_ += ["-g", "-UNDEBUG"] if DEBUG else ["-g0"]
     compile_ += ["-DTK_CHECKS"] if DEBUG or SANITIZE else []  # for TK_ASSERT (base.h)
-    link = []
-    if SANITIZE:
-        compile_ += [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"]
-        link += [f"-fsanitize={SANITIZE}"]
-    return compile_, link
+    link = [f"-fsanitize={SANITIZE}"] if SANITIZE else []
+    return compile_ + ([*link, "-fno-omit-frame-pointer", "-g"] if SANITIZE else []), link
 
 
-def headers(folder: str, *endings: str) -> list[str]:
-    """Return what is compiled anew once it changes."""
-    found = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
-    return sorted(name.replace(os.sep, "/") for name in found if name.endswith(endings))
+def files(folder: str, *endings: str) -> list[str]:
+    """Return the paths of the files under a folder that end so."""
+    return sorted(path.as_posix() for path in Path(folder).rglob("*") if path.name.endswith(endings))
 
 
-def library() -> tuple[str, dict[str, object]]:
-    """Return all C of the core, compiled once: each extension links what it calls, a copy of its own."""
-    sources = headers(C, ".c")
-    depends = {"": headers(C, ".h", ".def")}
-    return "tokkit_core", {"sources": sources, "include_dirs": [C], "cflags": flags()[0], "obj_deps": depends}
+def stamp() -> str:
+    """Return a file that is as old as the last change of the flags: what is older is built anew."""
+    path = Path("build/flags")
+    text = repr((flags(), HOT, DIRECTIVES, CYTHON, [os.environ.get(name) for name in ("CC", "CFLAGS", "LDFLAGS")]))
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return str(path)
 
 
-def extensions() -> list[Extension]:
-    """Return one extension for each .pyx of the core; its parts are the .pxi of the folder of its name."""
-    shared = Extension("tokkit._core._cyutility", ["tokkit/_core/_cyutility.c"], extra_compile_args=flags("-O2")[0])
-    names = [file[:-4] for file in sorted(os.listdir("tokkit/_core")) if file.endswith(".pyx")]
-    return [shared] + [
-        Extension(
-            f"tokkit._core.{name}",
-            [f"tokkit/_core/{name}.pyx"],
-            include_dirs=[C],
-            depends=headers(C, ".c", ".h", ".def"),
-            extra_compile_args=flags("-O0" if DEBUG else "-O3" if name in HOT else "-O2")[0],
-            extra_link_args=flags()[1],
-            define_macros=[("TK_FLAGS", " ".join(flags()[0]))] if name == "text" else [],
-        )
-        for name in names
-    ]
-
-
-class _BuildClib(build_clib):
-    """Compiles the files of the core side by side."""
-
-    def build_libraries(self, libraries: list[tuple[str, dict[str, object]]]) -> None:
-        compile_ = self.compiler.compile
-
-        def each(sources: list[str], **options: object) -> None:
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(lambda source: compile_([source], **options), sources))
-
-        self.compiler.compile = each
-        super().build_libraries(libraries)
+def extension() -> Extension:
+    """Return the one of all modules: those of the .pyx, Cython's of shared utilities, and the C that they call."""
+    made = [f"{MADE}/{source.removesuffix('.pyx')}.c" for source in [*files(CORE, ".pyx"), f"{CORE}_shared"]]
+    gc.set_threshold(100_000)  # Cython makes many objects that live: looking for dead ones takes a fifth of its time
+    cythonize(
+        [f"{CORE}**/*.pyx", Extension(SHARED, [f"{CORE}_shared.c"])],
+        compiler_directives=DIRECTIVES,
+        shared_utility_qualified_name=SHARED,
+        build_dir=MADE,
+        force=any(newer_group([stamp()], path) for path in made),
+        nthreads=os.cpu_count() or 1,
+    )
+    sources, depends = made + files(C, ".c"), [*files(C, ".h", ".def"), stamp()]
+    macros = [("TK_FLAGS", " ".join(flags()[0]))]
+    return Extension(
+        SHARED, sources, include_dirs=[C], define_macros=macros, extra_link_args=flags()[1], depends=depends
+    )
 
 
 class _BuildExt(build_ext):
-    def run(self) -> None:
-        self.run_command("build_clib")
-        super().run()
-
     def build_extensions(self) -> None:
-        self.parallel = self.parallel or os.cpu_count()
         if MSVC:  # which has neither C11's atomics nor target attributes
             self.compiler.initialize()
             self.compiler.cc = "clang-cl"
+        self.compile_one, self.compiler.compile = self.compiler.compile, self.compile_outdated
         super().build_extensions()
+
+    def compile_outdated(self, sources: list[str], depends: list[str], **options: object) -> list[str]:
+        """Compile, side by side, the files whose objects are older than they, a header or the flags."""
+        made = dict(zip(sources, self.compiler.object_filenames(sources, output_dir=self.build_temp), strict=True))
+        jobs = []
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for source in sorted(sources, key=os.path.getsize, reverse=True):
+                if newer_group([source, *depends], made[source]):
+                    level = "-O0" if DEBUG else "-O3" if Path(source).stem in HOT.split() else "-O1"
+                    options["extra_postargs"] = (flags(level) if source.startswith(MADE) else flags())[0]
+                    jobs.append(pool.submit(self.compile_one, [source], **options))
+        for job in jobs:
+            job.result()
+        return list(made.values())  # by path: linked by size, code is further apart, a short call 4 % slower
 
 
 if __name__ == "__main__":
     setup(
-        cmdclass={"build_clib": _BuildClib, "build_ext": _BuildExt},
+        cmdclass={"build_ext": _BuildExt},
         # The bundled corpus lies in data/ and is installed as a package of its own, so that `tokkit train` finds it.
         packages=[*find_packages(include=["tokkit*"]), "tokkit.bundled"],
         package_dir={"tokkit.bundled": "data/corpus"},
         package_data={
-            "tokkit": ["py.typed", "*.pyi", "normalizers/charsmaps/*.z", "view/pages/*"],
-            "tokkit._core": ["*.pyi", "*.pxd"],
+            "": ["*.pyi", "*.pxd"],
+            "tokkit": ["py.typed", "normalizers/charsmaps/*.z", "view/pages/*"],
             "tokkit.bundled": ["*.txt"],
         },
         include_package_data=False,  # C sources are for the sdist (MANIFEST.in), not for wheels
-        libraries=[library()],
-        ext_modules=cythonize(
-            extensions(),
-            compiler_directives=DIRECTIVES,
-            shared_utility_qualified_name="tokkit._core._cyutility",
-            nthreads=os.cpu_count() or 1,
-        ),
+        ext_modules=[extension()],
     )

@@ -8,5 +8,5 @@ import sys
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
-if not [*_ROOT.glob("tokkit/_core/text.*.so"), *_ROOT.glob("tokkit/_core/text.*.pyd")]:
+if not [*_ROOT.glob("tokkit/_core/_shared.*.so"), *_ROOT.glob("tokkit/_core/_shared.*.pyd")]:
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _ROOT]

@@ -22,8 +22,8 @@ import numpy as np
 
 from benchmarks import harness
 from tokkit import nn
-from tokkit._core import nn as attend_kernel
-from tokkit._core.nn import PackedLinear
+from tokkit._core.nn import attention as attend_kernel
+from tokkit._core.nn.linear import PackedLinear
 from tokkit._core.text import isas
 
 Call = Callable[[], Any]

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import harness
 from tokkit import nn
-from tokkit._core.nn import FAR, attend
+from tokkit._core.nn.attention import FAR, attend
 from tokkit.nn.decoder_cache import DTYPES, CacheLayer, DecoderCache
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.rope import RopeConfig

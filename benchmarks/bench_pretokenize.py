@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks import corpora, encode_throughput, harness, rivals
 from tokkit._core import text
-from tokkit._core.encode import clock_hertz, scan_seconds
+from tokkit._core.encode.stage_timer import clock_hertz, scan_seconds
 from tokkit.cli.stage_timing import LIMIT
 from tokkit.pretokenizers import patterns, regex_split
 from tokkit.unicode_regex.compile import compile_pattern

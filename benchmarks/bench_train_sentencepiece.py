@@ -20,8 +20,9 @@ import numpy as np
 
 from benchmarks import corpora, harness
 from benchmarks.sentencepiece_job import TRAINERS
-from tokkit._core.text import Normalizer
-from tokkit._core.train import PieceRules, WordCounts
+from tokkit._core.charsmap import Normalizer
+from tokkit._core.train.sp_train import PieceRules
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.formats import sentencepiece
 from tokkit.models.sentencepiece import NORMAL, SentencePieceModel
 

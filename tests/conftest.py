@@ -41,7 +41,7 @@ def choose_tokkit(path: list[str]) -> list[str]:
     After `pip install .` the tree beside us has no compiled modules; `pytest` never sees it, but `python -m
     pytest` puts the working directory first, and would import it. After `build_ext --inplace` it is the one.
     """
-    compiled = bool([*ROOT.glob("tokkit/_core/text.*.so"), *ROOT.glob("tokkit/_core/text.*.pyd")])
+    compiled = bool([*ROOT.glob("tokkit/_core/_shared.*.so"), *ROOT.glob("tokkit/_core/_shared.*.pyd")])
     others = [entry for entry in path if Path(entry or ".").resolve() != ROOT]
     if not compiled:
         return others

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MAX_LINES = 400
 LONGEST_LINE = 120
 GENERATED = {"script_tables.h", "unicode_tables.h", "normalization_tables.h", "grapheme_tables.h"}
-SUFFIXES = {".py", ".pyi", ".pyx", ".pxi", ".pxd", ".c", ".h", ".def", ".js", ".css"}
+SUFFIXES = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h", ".def", ".js", ".css"}
 # Spelt in halves, so that this file does not hold what it looks for.
 MACHINE_PATHS = re.compile("/(?:work" + "|tmp|root|home)/\\w")
 UNFINISHED = re.compile("\\b(?:TO" + "DO|FIX" + "ME|XX" + "X|NotImplemented" + "Error)\\b")
@@ -32,14 +32,10 @@ OBJECTS = re.compile(
 )
 
 
-def made_by_cython(path: Path) -> bool:
-    return path.suffix == ".c" and path.parent.name == "_core"
-
-
 def files(*folders: str) -> list[Path]:
     """The hand-written sources under these folders."""
     found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES)
-    return sorted(path for path in found if not made_by_cython(path) and path.name not in GENERATED)
+    return sorted(path for path in found if path.name not in GENERATED)
 
 
 TOKKIT = files("tokkit")
@@ -100,7 +96,6 @@ def test_every_file_begins_by_saying_what_it_does() -> None:
         ".h": ("/* ", "// "),
         ".def": ("/* ",),
         ".pxd": ('"""', "# "),
-        ".pxi": ('"""', "# "),
         ".pyx": ('"""', "# "),
         ".pyi": ('"""', "# "),
         ".js": ("// ",),
@@ -198,7 +193,7 @@ def test_the_library_neither_prints_nor_asserts_nor_swallows_errors() -> None:
         swallows = isinstance(node, ast.ExceptHandler) and node.type is None
         if (is_print(node) and not in_cli) or isinstance(node, ast.Assert) or swallows:
             wrong.append(where(path, node.lineno, ast.unparse(node).split("\n")[0]))
-    cython = [path for path in TOKKIT if path.suffix in (".pyx", ".pxi", ".pxd")]
+    cython = [path for path in TOKKIT if path.suffix in (".pyx", ".pxd")]
     report(wrong + broken(cython, re.compile(r"^\s*(?:print\(|assert\b|except\s*:)").search))
 
 
@@ -245,7 +240,7 @@ def open_functions(source: str) -> list[tuple[int, str]]:
 def test_every_c_function_says_how_it_fails() -> None:
     wrong = []
     for path in TOKKIT:
-        if path.suffix in (".pyx", ".pxi"):
+        if path.suffix == ".pyx":
             wrong += [where(path, n, header) for n, header in open_functions(path.read_text(encoding="utf-8"))]
     report(wrong)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from tokkit import formats, lazy
-from tokkit._core.encode import TextCalls
+from tokkit._core.encode.calls import TextCalls
 from tokkit.checks import ordered
 from tokkit.definition import Definition
 from tokkit.encoding.id_dtypes import as_dtype

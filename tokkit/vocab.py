@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import pickled
-from tokkit._core.text import TokenIndex
+from tokkit._core.token_tables import TokenIndex
 from tokkit.errors import VocabError
 
 MAX_ID = (1 << 21) - 1

@@ -19,7 +19,7 @@ import pytest
 from conftest import LONG
 from reference.utf8 import first_invalid
 from strategies import adversarial
-from tokkit._core.encode import BPEEncoder
+from tokkit._core.encode.bpe import BPEEncoder
 from tokkit._core.split import SplitPattern
 from tokkit._core.text import isas, scan, to_utf8
 from tokkit.models import bpe

@@ -18,7 +18,7 @@ import pytest
 from conftest import LONG
 from strategies import adversarial
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import FORMS, Stages
+from tokkit._core.encode.staged import FORMS, Stages
 from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 

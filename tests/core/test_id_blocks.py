@@ -10,7 +10,7 @@ import pytest
 
 import tokkit
 from strategies import adversarial
-from tokkit._core.encode import KEPT_BYTES
+from tokkit._core.encode.id_blocks import KEPT_BYTES
 from tokkit.engine.byte_level import ByteLevelEngine
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tokkit._core.text import Pauses
+from tokkit._core.documents import Pauses
 
 NONE = np.empty((0, 2), dtype=np.int64)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from conftest import LONG, SPECIALS
 from reference import split, split_points
 from strategies import MAKERS, adversarial, documents, texts
-from tokkit._core.encode import split_points as of_core
+from tokkit._core.encode.blocks import split_points as of_core
 from tokkit.engine.special_tokens import finder_of
 from tokkit.pretokenizers import patterns
 

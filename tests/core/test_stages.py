@@ -7,7 +7,7 @@ import pytest
 
 import tokkit
 from strategies import adversarial
-from tokkit._core.encode import STAGES, StageTimer, clock_hertz, scan_seconds
+from tokkit._core.encode.stage_timer import STAGES, StageTimer, clock_hertz, scan_seconds
 from tokkit._core.text import isa, isas, scan
 from tokkit.cli import stage_timing
 from tokkit.engine.byte_level import ByteLevelEngine

@@ -20,7 +20,7 @@ from reference.bpe_encode import merge_list_bpe, rank_bpe, ranked
 from reference.safe_cuts import SafeCuts, between
 from reference.split import split
 from strategies import adversarial
-from tokkit._core.encode import BPEEncoder
+from tokkit._core.encode.bpe import BPEEncoder
 from tokkit._core.text import isas, to_utf8
 from tokkit.models import bpe
 from tokkit.models.bpe import BPE

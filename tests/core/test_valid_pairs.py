@@ -13,7 +13,7 @@ import pytest
 
 from conftest import LONG
 from reference.bpe_encode import rank_bpe
-from tokkit._core.encode import BPEEncoder
+from tokkit._core.encode.bpe import BPEEncoder
 from tokkit.models import bpe
 from tokkit.models.bpe import BPE
 from tokkit.vocab import Vocab

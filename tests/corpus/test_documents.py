@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from tokkit._core.text import documents, paragraph_ends
+from tokkit._core.documents import documents, paragraph_ends
 from tokkit.corpus.readers import Block
 
 PARAGRAPH_END = re.compile(rb"\n(?:\r?\n)+(?=[^\r\n])")

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.json_lines import texts_of
-from tokkit._core.text import isas, json_texts
+from tokkit._core.documents import json_texts
+from tokkit._core.text import isas
 from tokkit.corpus import readers
 from tokkit.corpus.readers import Corpus, documents
 from tokkit.errors import CorpusError

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from reference.cooccurrence import cooccurrence as naive
-from tokkit._core.embed import ContextRows, MergedRows
+from tokkit._core.embed.cooccurrence import ContextRows, MergedRows
 from tokkit.embeddings import SparseMatrix, count_cooccurrence
 from tokkit.embeddings import cooccurrence as counting
 from tokkit.embeddings.training_ids import TrainingIds

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tokkit._core.embed import sparse_product
+from tokkit._core.embed.cooccurrence import sparse_product
 from tokkit._core.text import isas
 from tokkit.embeddings import (
     SparseMatrix,

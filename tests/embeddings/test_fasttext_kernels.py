@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reference import fasttext as twin
-from tokkit._core import embed
+from tokkit._core.embed import fasttext as fasttext_core
+from tokkit._core.embed import labelled as labelled_core
 from tokkit._core.text import isas
 from tokkit.embeddings.fasttext_tree import tree_paths
 from tokkit.embeddings.vocabulary import Vocabulary
@@ -32,7 +33,7 @@ def packed(*lists: list[int]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
 def objective(
     input_: NDArray[np.float32], output: NDArray[np.float32], loss: str, negative: int = 3, then: object = None
 ) -> object:
-    return embed.FastTextObjective(
+    return fasttext_core.FastTextObjective(
         input_,
         output,
         loss,
@@ -43,12 +44,12 @@ def objective(
     )
 
 
-def lines(n_words: int, n_labels: int) -> embed.LineRows:
+def lines(n_words: int, n_labels: int) -> labelled_core.LineRows:
     """Words that are rows, and labels."""
     none = np.empty(0, np.uint32)
-    return embed.LineRows(
-        embed.LabelledWords(), n_words, n_labels, b"__label__", ends=np.empty(0, np.int64), rows=none, hashes=none,
-        word_ngrams=1, ngrams=embed.NgramRows(min_n=0, max_n=0, bucket=0, first=n_words),
+    return labelled_core.LineRows(
+        labelled_core.LabelledWords(), n_words, n_labels, b"__label__", ends=np.empty(0, np.int64), rows=none,
+        hashes=none, word_ngrams=1, ngrams=labelled_core.NgramRows(min_n=0, max_n=0, bucket=0, first=n_words),
     )  # fmt: skip
 
 
@@ -76,7 +77,7 @@ def train_line(loss: str, dim: int, rate: float, isa: str) -> tuple[NDArray[np.f
     input_, output = draw(6, dim), draw(len(COUNTS), dim) / np.float32(dim**0.5)
     before = input_.copy(), output.copy()
     ids = np.array([3, 5, 6 + 2, 3, 1], dtype=np.uint32)
-    training = embed.ClassifierTraining(
+    training = fasttext_core.ClassifierTraining(
         objective(input_, output, loss), lines(6, 7), ids, np.array([5]), total=5, rate_each=1, lr=rate
     )
     total, n = training.run(0, 1, begun=0, seed=7, isa=isa)
@@ -165,7 +166,7 @@ def train_words(
 def train_sentence(what: object, isa: str, *, cbow: bool, mean: bool, threads: int = 1) -> None:
     ends, rows = packed([0, 7, 8], [1, 7, 7], [2, 8], [3], [4], [5], [6])
     gain = np.array([1, 5 / 3, 1, 1, 1, 1, 1], dtype=np.float32)
-    training = embed.FastTextTraining(
+    training = fasttext_core.FastTextTraining(
         what, ends, rows, gain, np.array([0, 1, 2, 1], np.uint32), np.array([4]), None,
         window=2, cbow=cbow, shrink=False, mean=mean, seed=0,
     )  # fmt: skip
@@ -209,8 +210,8 @@ def test_means_of_rows_are_the_same_in_several_threads(isa: str) -> None:
     ends = np.cumsum(sizes)
     rows = np.random.default_rng(1).integers(0, 50, ends[-1]).astype(np.uint32)
     made, threaded = np.full((700, 37), 9, np.float32), np.empty((700, 37), np.float32)
-    embed.row_means(matrix, rows, ends, made, isa=isa)
-    embed.row_means(matrix, rows, ends, threaded, isa=isa, threads=3)
+    fasttext_core.row_means(matrix, rows, ends, made, isa=isa)
+    fasttext_core.row_means(matrix, rows, ends, threaded, isa=isa, threads=3)
     assert np.array_equal(made, threaded)
     groups = np.split(rows, ends[:-1])
     expected = [matrix[group].mean(0) if len(group) else np.zeros(37) for group in groups]
@@ -220,7 +221,7 @@ def test_means_of_rows_are_the_same_in_several_threads(isa: str) -> None:
 @pytest.mark.parametrize("word", ["apple", "a", "Straße", "日本", "e\u0301", "x<y>", ""])
 @pytest.mark.parametrize(("min_n", "max_n"), [(3, 6), (1, 2), (0, 3), (2, 2), (4, 3), (0, 0)])
 def test_ngrams_have_the_rows_of_their_hashes(word: str, min_n: int, max_n: int) -> None:
-    rows = embed.NgramRows(min_n=min_n, max_n=max_n, bucket=1000, first=10)
+    rows = labelled_core.NgramRows(min_n=min_n, max_n=max_n, bucket=1000, first=10)
     ends, found = rows.of_words([word.encode(), None], n_own=1)
     expected = [0, *(10 + bucket for bucket in twin.ngram_buckets(word, max(min_n, 1), max_n, 1000))]
     assert np.frombuffer(found, np.uint32).tolist() == expected
@@ -239,11 +240,11 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     of_arguments(lambda: objective(draw(4, 3), draw(8, 3), "ns"), "negatives are None")
     of_arguments(lambda: objective(draw(4, 3), draw(8, 3), "hs"), "paths have")
     of_arguments(
-        lambda: embed.ClassifierTraining(good, lines(4, 7), ids, ends + 1, total=2, rate_each=1, lr=0.1),
+        lambda: fasttext_core.ClassifierTraining(good, lines(4, 7), ids, ends + 1, total=2, rate_each=1, lr=0.1),
         "the last end be",
     )
-    training = embed.ClassifierTraining(good, lines(4, 7), ids, ends, total=2, rate_each=1, lr=0.1)
+    training = fasttext_core.ClassifierTraining(good, lines(4, 7), ids, ends, total=2, rate_each=1, lr=0.1)
     of_arguments(lambda: training.run(1, 1, begun=0, seed=0), "out of range")
-    of_arguments(lambda: embed.row_means(draw(4, 3), ids, ends, draw(2, 3)), "2 ends and|1 ends and")
+    of_arguments(lambda: fasttext_core.row_means(draw(4, 3), ids, ends, draw(2, 3)), "2 ends and|1 ends and")
     many = np.array([4], np.uint32)
-    of_arguments(lambda: embed.row_means(draw(4, 3), many, np.array([1]), draw(1, 3)), "row 4 is out of range")
+    of_arguments(lambda: fasttext_core.row_means(draw(4, 3), many, np.array([1]), draw(1, 3)), "row 4 is out of range")

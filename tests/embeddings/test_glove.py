@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from reference import glove as naive
-from tokkit._core.embed import train_glove
+from tokkit._core.embed.cooccurrence import train_glove
 from tokkit._core.text import isas
 from tokkit.embeddings import GloVe, SparseMatrix, count_cooccurrence
 from tokkit.embeddings import glove as module

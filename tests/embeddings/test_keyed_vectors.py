@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokkit._core.embed import PackedKeys
+from tokkit._core.embed.vector_file import PackedKeys
 from tokkit.embeddings import KeyedVectors
 from tokkit.errors import OptionError, ShapeError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tokkit._core.embed import copy_rows
+from tokkit._core.embed.vector_file import copy_rows
 from tokkit.embeddings import KeyedVectors
 from tokkit.embeddings.formats import reading, rows_in_file
 from tokkit.errors import FormatError

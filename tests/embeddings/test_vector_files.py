@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import vector_file as twin
-from tokkit._core.embed import VectorReader, vector_lines
+from tokkit._core.embed.vector_file import VectorReader, vector_lines
 from tokkit.embeddings import KeyedVectors
 from tokkit.embeddings.formats import reading
 from tokkit.embeddings.formats.detection import detect

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tokkit
-from tokkit._core.embed import Word2VecTraining
+from tokkit._core.embed.word2vec import Word2VecTraining
 from tokkit.embeddings import TrainingIds, Word2Vec, training_pairs
 from tokkit.embeddings.word2vec_training import TrainingProgress
 from tokkit.errors import CorpusError, FormatError, OptionError

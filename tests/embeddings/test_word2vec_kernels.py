@@ -9,7 +9,7 @@ import pytest
 
 from reference import word2vec as twin
 from reference import word2vec_batched
-from tokkit._core.embed import Word2VecTraining
+from tokkit._core.embed.word2vec import Word2VecTraining
 from tokkit._core.text import isas
 from tokkit.embeddings.huffman import huffman_paths
 from tokkit.embeddings.vocabulary import Vocabulary

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from reference.word2vec_samples import negative_samples
-from tokkit._core.embed import Negatives, Word2VecTraining
+from tokkit._core.embed.sentences import Negatives
+from tokkit._core.embed.word2vec import Word2VecTraining
 from tokkit._core.text import isas
 from tokkit.embeddings.huffman import huffman_paths
 from tokkit.embeddings.vocabulary import Vocabulary

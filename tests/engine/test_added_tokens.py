@@ -14,7 +14,7 @@ from conftest import LONG
 from reference.added_tokens import cut as naive
 from strategies import adversarial
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import kinds_of
+from tokkit._core.encode.staged import kinds_of
 from tokkit._core.split import AddedMatcher
 from tokkit._core.text import isas
 from tokkit.definition import AddedToken

@@ -14,8 +14,7 @@ import pytest
 import tokkit
 from conftest import LONG
 from strategies import adversarial
-from tokkit._core import encode
-from tokkit._core.text import isas
+from tokkit._core.text import isas, use_isa
 from tokkit.definition import AddedToken, Definition
 from tokkit.engine.engine import Engine
 from tokkit.engine.interpreter import Interpreter
@@ -104,9 +103,9 @@ def made(given: Definition) -> tuple[Engine, Interpreter]:
 
 @pytest.fixture(params=[name for name in isas() if name != "neon"])
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
-    encode.use_isa(request.param)
+    use_isa(request.param)
     yield request.param
-    encode.use_isa(None)
+    use_isa(None)
 
 
 def test_every_instruction_set_gives_the_tokens_of_the_components(isa: str) -> None:

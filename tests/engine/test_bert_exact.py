@@ -22,8 +22,7 @@ from conftest import LONG, slice_of
 from newer_characters import NEWER, known
 from pipelines import Json, padding, truncation
 from strategies import CONTEXTS, adversarial, documents
-from tokkit._core import encode
-from tokkit._core.text import isas
+from tokkit._core.text import isas, use_isa
 
 pytest.importorskip("tokenizers")
 NAMES = ("bert-base-uncased", "bert-base-chinese", "bert-base-multilingual-cased")
@@ -77,14 +76,14 @@ def test_seeded_texts_give_the_encodings_of_tokenizers(both: Both) -> None:
 
 @pytest.mark.parametrize("isa", [name for name in isas() if name != "neon"])
 def test_corpora_give_the_encodings_of_tokenizers(both: Both, corpora: dict[str, Path], isa: str) -> None:
-    encode.use_isa(isa)
+    use_isa(isa)
     try:
         for path in corpora.values():
             text = slice_of(path, 10_000 if isa == isas()[-1] else 4000)[: 1_000_000 if isa == isas()[-1] else 100_000]
             for start in range(0, len(text), 2000):
                 both.encodings(known(text[start : start + 2000]))
     finally:
-        encode.use_isa(None)
+        use_isa(None)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import pytest
 from conftest import LONG, byte_of_letter
 from strategies import adversarial
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import Stages
+from tokkit._core.encode.staged import Stages
 from tokkit.definition import Definition
 from tokkit.engine.cut_rules import compose
 from tokkit.engine.interpreter import Interpreter

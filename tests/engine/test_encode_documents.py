@@ -11,8 +11,8 @@ import pytest
 import tokkit
 from conftest import LONG
 from tokkit import trainers
-from tokkit._core.encode import use_isa
-from tokkit._core.text import documents, isas
+from tokkit._core.documents import documents
+from tokkit._core.text import isas, use_isa
 from tokkit.engine.engine import Engine
 from tokkit.errors import SpecialTokenError
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import LONG
-from tokkit._core import encode
-from tokkit._core.text import isas
+from tokkit._core.text import isas, use_isa
 from tokkit.engine.interpreter import Interpreter
 from tokkit.formats import tokenizer_json
 from tokkit.tokenizer import Tokenizer
@@ -69,13 +68,13 @@ def test_cuts_between_neighbors_change_no_id_and_no_offset(seed: int) -> None:
             wanted = slow.encode(each, "text")
             _, ids, spans, _ = slow.aligned(each, "text")
             for isa in isas():
-                encode.use_isa(isa)
+                use_isa(isa)
                 assert tok.encode(each) == wanted, each
                 found = tok.engine.aligned(each, "text")
                 assert found[1].tolist() == ids.tolist(), each
                 assert found[2].tolist() == spans.tolist(), each
     finally:
-        encode.use_isa(None)
+        use_isa(None)
 
 
 def test_units_of_text_without_spaces_end_between_characters() -> None:

@@ -17,9 +17,8 @@ import tokkit
 from conftest import LONG, slice_of
 from reference import sentencepiece_viterbi
 from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trained
-from tokkit._core import encode
-from tokkit._core.encode import SentencePieceEncoder
-from tokkit._core.text import isas
+from tokkit._core.encode.sp_engine import SentencePieceEncoder
+from tokkit._core.text import isas, use_isa
 from tokkit.definition import definition_of
 from tokkit.engine.sentencepiece import encoder_of
 from tokkit.errors import VocabError
@@ -41,9 +40,9 @@ CORPORA = ("english-prose", "english-technical", "de", "fr", "ja", "zh", "ko", "
 @pytest.fixture(params=isas())
 def isa(request: pytest.FixtureRequest) -> Iterator[str]:
     """One instruction set after the other, for texts whose normalizing and cutting they decide."""
-    encode.use_isa(request.param)
+    use_isa(request.param)
     yield request.param
-    encode.use_isa(None)
+    use_isa(None)
 
 
 def processor(blob: bytes) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import LONG
 from strategies import adversarial
-from tokkit._core.text import Normalizer
+from tokkit._core.charsmap import Normalizer
 from tokkit.errors import FormatError, OptionError
 from tokkit.formats import charsmap_steps, components
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile

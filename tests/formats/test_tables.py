@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from conftest import LONG
 from tokkit import byte_symbols
 from tokkit._core import files
-from tokkit._core.text import TokenIndex, gather, translate
+from tokkit._core.token_tables import TokenIndex, gather, translate
 from tokkit.errors import FormatError
 from tokkit.files import decimals, strict_json
 from tokkit.formats import tables, tokenizer_json

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from conftest import PUBLISHED
-from tokkit._core.files import MAX_RANK, parse_ranks
+from tokkit._core.rank_file import MAX_RANK, parse_ranks
 from tokkit.definition import Definition
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.formats import tiktoken

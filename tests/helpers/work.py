@@ -11,11 +11,10 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import tokkit._core
+from tokkit._core import _shared
 
 MAX_GROWTH = 2.6
 """The work of twice as much; some places wait for thousands of bytes before they begin to cut."""
@@ -24,15 +23,11 @@ FEW = 3000
 
 
 @cache
-def _counters() -> list[Callable[[], int]]:
-    """Return what tells how far the loops of each extension module have gone in this thread (csrc/work.c)."""
-    found = []
-    for path in sorted(Path(tokkit._core.__path__[0]).glob("*.so")):
-        counter = getattr(ctypes.CDLL(str(path)), "tk_work_done", None)
-        if counter is not None:
-            counter.restype = ctypes.c_uint64
-            found.append(counter)
-    return found
+def _counter() -> Callable[[], int]:
+    """Return what tells how far the loops of the core have gone in this thread (csrc/work.c)."""
+    counter = ctypes.CDLL(_shared.__file__).tk_work_done
+    counter.restype = ctypes.c_uint64
+    return counter
 
 
 def work_of(call: Callable[..., object], *arguments: Any, **named: Any) -> int:
@@ -43,14 +38,14 @@ def work_of(call: Callable[..., object], *arguments: Any, **named: Any) -> int:
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    counters = _counters()
-    before = sum(counter() for counter in counters)
+    counter = _counter()
+    before = counter()
     sys.setprofile(count)
     try:
         call(*arguments, **named)
     finally:
         sys.setprofile(None)
-    return calls + sum(counter() for counter in counters) - before
+    return calls + counter() - before
 
 
 def processor_time(call: Callable[..., object], *arguments: Any, tries: int = 3) -> float:

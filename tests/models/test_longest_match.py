@@ -16,8 +16,7 @@ from conftest import LONG
 from reference.longest_match import longest_match
 from strategies import adversarial, documents
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import use_isa
-from tokkit._core.text import isas
+from tokkit._core.text import isas, use_isa
 from tokkit.definition import Definition
 from tokkit.engine.interpreter import Interpreter
 from tokkit.errors import OptionError, VocabError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from piece_stages import whole
-from tokkit._core.encode import PieceEncoder
+from tokkit._core.encode.models import PieceEncoder
 from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.models.unigram import Unigram
 from tokkit.models.wordlevel import WordLevel

@@ -11,7 +11,7 @@ import pytest
 
 from reference import kv
 from reference.attention import attention, band
-from tokkit._core.nn import BLOCK, FAR, attend
+from tokkit._core.nn.attention import BLOCK, FAR, attend
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads

@@ -9,7 +9,7 @@ from nn.test_attend import draw, run
 from reference import kv
 from reference.attention import attention, band
 from reference.gradients import rounded_to_bf16
-from tokkit._core.nn import rounds_bfloat16
+from tokkit._core.nn.linear import rounds_bfloat16
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads

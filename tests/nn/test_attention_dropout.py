@@ -13,7 +13,7 @@ from nn.test_grad import learner as decoder
 from nn.test_grad import texts
 from nn.test_grad_encoder import IDS, MASKED, STARTS, TYPES, learner
 from reference import attention_dropout as naive
-from tokkit._core import grad as core
+from tokkit._core.grad import attention_back as core
 from tokkit._core.text import isas
 from tokkit.errors import OptionError
 from tokkit.nn.grad import CausalLM, MaskedLM, SentencePairs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference import bags as twin
-from tokkit._core.nn import bags
+from tokkit._core.nn.rows import bags
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from reference.gradients import rounded_to_bf16
-from tokkit._core import grad as core
+from tokkit._core.grad import backward as backward_core
+from tokkit._core.grad import optim as optim_core
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads
@@ -29,7 +30,7 @@ def test_products_of_bf16_are_those_of_rounded_numbers(isa: str, dots: bool | No
         for right in (b, np.ascontiguousarray(b.T).T):
             for threads in (1, 3):
                 sums = add.copy()
-                core.matmul(left, right, sums, sums, bf16=True, dots=dots, isa=isa, threads=threads)
+                backward_core.matmul(left, right, sums, sums, bf16=True, dots=dots, isa=isa, threads=threads)
                 np.testing.assert_allclose(sums, wanted, atol=1e-5 * max(1, np.abs(wanted).max()))
                 made.append(sums)
         assert all(np.array_equal(each, made[0]) for each in made)
@@ -44,12 +45,12 @@ def test_sums_of_rows_are_added_beside_a_product(isa: str, bf16: bool, m: int, n
         made = []
         for threads in (1, 2, 5):
             sums, out = np.ones(m, dtype=np.float32), np.empty((m, n), dtype=np.float32)
-            core.matmul(left, b, out, a_sums=sums, bf16=bf16, threads=threads, isa=isa)
+            backward_core.matmul(left, b, out, a_sums=sums, bf16=bf16, threads=threads, isa=isa)
             np.testing.assert_allclose(sums, 1 + a.sum(1, dtype=np.float64), atol=1e-5 * max(k, 1) ** 0.5)
             made.append(sums)
         assert all(np.array_equal(each, made[0]) for each in made)
     with pytest.raises(ValueError, match="a_sums has"):
-        core.matmul(a, b, out, a_sums=np.ones(m + 1, dtype=np.float32))
+        backward_core.matmul(a, b, out, a_sums=np.ones(m + 1, dtype=np.float32))
 
 
 @pytest.mark.parametrize("isa", isas())
@@ -63,15 +64,15 @@ def test_arrays_are_rounded_to_the_nearest_and_ties_to_even(isa: str) -> None:
     wanted = rounded_to_bf16(x)
     for threads in (1, 3):
         half, held, again = np.empty(x.size, dtype=np.uint16), x.copy(), np.empty_like(x)
-        core.round_to_bf16(held, half, threads=threads, isa=isa)
+        optim_core.round_to_bf16(held, half, threads=threads, isa=isa)
         np.testing.assert_array_equal(held.view(np.uint32), bits)
-        core.widen_bf16(half, again, threads=threads, isa=isa)
-        core.round_to_bf16(held, half, in_place=True, threads=threads, isa=isa)
+        optim_core.widen_bf16(half, again, threads=threads, isa=isa)
+        optim_core.round_to_bf16(held, half, in_place=True, threads=threads, isa=isa)
         for made in (again, held):
             np.testing.assert_array_equal(np.isnan(made), np.isnan(x))
             there = ~np.isnan(x)
             np.testing.assert_array_equal(made[there].view(np.uint32), wanted[there].view(np.uint32))
     with pytest.raises(ValueError, match="entries; it must have"):
-        core.widen_bf16(half, x[1:].copy())
+        optim_core.widen_bf16(half, x[1:].copy())
     with pytest.raises(ValueError, match="entries; it must have"):
-        core.round_to_bf16(x[1:].copy(), half)
+        optim_core.round_to_bf16(x[1:].copy(), half)

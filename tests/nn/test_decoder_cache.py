@@ -12,7 +12,7 @@ import pytest
 from nn.test_text_decoder import Forced, model_of
 from reference import kv
 from reference.decoder import logits as naive
-from tokkit._core.nn import KV_BACK, KeyValues, kv_rows
+from tokkit._core.nn.kv import KV_BACK, KeyValues, kv_rows
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.decoder_cache import DTYPES, DecoderCache

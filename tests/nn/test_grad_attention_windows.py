@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tokkit._core import grad as core
+from tokkit._core.grad import attention_back as core
 from tokkit._core.text import isas
 
 PAST = 31

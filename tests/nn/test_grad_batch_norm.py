@@ -9,7 +9,7 @@ import tokkit.nn as nn
 from extras import extra
 from reference import batch_norm as naive
 from reference.gradients import differences
-from tokkit._core import grad as core
+from tokkit._core.grad import backward as core
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.grad import BatchNorm, Parameters, Tape

@@ -7,7 +7,9 @@ import pytest
 
 from reference import gradients
 from reference.rows import ACTIVATIONS
-from tokkit._core import grad as core
+from tokkit._core.grad import attention_back as attention_back_core
+from tokkit._core.grad import backward as backward_core
+from tokkit._core.grad import optim as optim_core
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads
@@ -33,16 +35,16 @@ def test_products_of_every_layout_are_those_of_numpy(isa: str, m: int, n: int, k
     for left in (a, np.ascontiguousarray(a.T).T):
         for right in (b, np.ascontiguousarray(b.T).T):
             c = np.full((m, n + 3), np.nan, dtype=np.float32)
-            core.matmul(left, right, c[:, :n], isa=isa)
+            backward_core.matmul(left, right, c[:, :n], isa=isa)
             close(c[:, :n], wanted, 1e-5)
             assert np.isnan(c[:, n:]).all()
             sums = add.copy()
-            core.matmul(left, right, sums, sums, isa=isa, threads=3)
+            backward_core.matmul(left, right, sums, sums, isa=isa, threads=3)
             close(sums, wanted + add, 1e-5)
             again = np.empty_like(sums)
-            core.matmul(left, right, again, add, isa=isa)
+            backward_core.matmul(left, right, again, add, isa=isa)
             np.testing.assert_array_equal(again, sums)
-    core.matmul(a, b, add, bias=b[0].copy() if k else np.zeros(n, dtype=np.float32), isa=isa)
+    backward_core.matmul(a, b, add, bias=b[0].copy() if k else np.zeros(n, dtype=np.float32), isa=isa)
     close(add, wanted + (b[0] if k else 0), 1e-5)
 
 
@@ -58,7 +60,7 @@ def test_attention_and_its_gradients_are_those_of_whole_matrices(
     parts = rows[:, : ends[0]], rows[:, ends[0] : ends[1]], rows[:, ends[1] :]
     q, k, v = (part.reshape(batch, n, -1, d).astype(np.float64) for part in parts)
     out, lse = np.empty_like(dout), np.empty((batch, heads, n), dtype=np.float32)
-    core.grad_attention(*parts, out, lse, scale=scale, causal=causal, isa=isa)
+    attention_back_core.grad_attention(*parts, out, lse, scale=scale, causal=causal, isa=isa)
     wanted, sums = gradients.attention(q, k, v, scale=scale, causal=causal)
     close(out, wanted.reshape(out.shape))
     close(lse, sums)
@@ -66,7 +68,9 @@ def test_attention_and_its_gradients_are_those_of_whole_matrices(
     for threads in (1, 3):
         d_rows = np.full_like(rows, np.nan)
         d_parts = d_rows[:, : ends[0]], d_rows[:, ends[0] : ends[1]], d_rows[:, ends[1] :]
-        core.attention_back(*parts, out, lse, dout, *d_parts, scale=scale, causal=causal, isa=isa, threads=threads)
+        attention_back_core.attention_back(
+            *parts, out, lse, dout, *d_parts, scale=scale, causal=causal, isa=isa, threads=threads
+        )
         made.append(d_rows)
     np.testing.assert_array_equal(made[0], made[1])
     expected = gradients.attention_back(q, k, v, dout.reshape(batch, n, heads, d), scale=scale, causal=causal)
@@ -94,8 +98,9 @@ def test_gradients_of_norms_are_those_of_the_formulas(isa: str, centred: bool, m
     made = []
     for threads in (1, 3):
         dx, dweight, dbias = np.empty_like(x), np.ones(m, dtype=np.float32), np.ones(m, dtype=np.float32)
-        core.norm_back(dy, x, weight, dx, dweight, dbias if centred else None, add=add, centred=centred, isa=isa,
-                     threads=threads)  # fmt: skip
+        backward_core.norm_back(
+            dy, x, weight, dx, dweight, dbias if centred else None, add=add, centred=centred, isa=isa, threads=threads
+        )
         made.append((dx, dweight, dbias))
     for one, other in zip(*made, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -119,11 +124,11 @@ def test_gradients_of_activations_and_gates_are_their_slopes(isa: str, activatio
     x[0, :3] = 30, -30, 1e-3
     right, slope = ACTIVATIONS[activation](x.astype(np.float64)), gradients.slope(x.astype(np.float64), activation)
     dx, y = np.empty_like(x), np.empty_like(x)
-    core.activate_back(dy, x, dx, activation, y, isa=isa, threads=2)
+    backward_core.activate_back(dy, x, dx, activation, y, isa=isa, threads=2)
     np.testing.assert_allclose(dx, dy * slope, atol=2e-5)
     np.testing.assert_allclose(y, right, atol=2e-5)
     beside, held = other.copy(), x.copy()  # over what is read
-    core.gate_back(dy, held, beside, held, beside, activation, y, isa=isa, threads=2)
+    backward_core.gate_back(dy, held, beside, held, beside, activation, y, isa=isa, threads=2)
     np.testing.assert_allclose(held, dy * other * slope, atol=6e-5)
     np.testing.assert_allclose(beside, dy * right, atol=6e-5)
     np.testing.assert_allclose(y, other * right, atol=6e-5)
@@ -137,7 +142,7 @@ def test_losses_and_gradients_of_logits_are_those_of_the_formula(isa: str, n: in
     targets[::9] = -100
     losses = np.empty(70, dtype=np.float32)
     right = gradients.cross_entropy_back(logits.astype(np.float64), targets, 0.5)
-    core.cross_entropy_back(logits, targets, logits, losses, 0.5, isa=isa, threads=2)
+    backward_core.cross_entropy_back(logits, targets, logits, losses, 0.5, isa=isa, threads=2)
     np.testing.assert_allclose(losses, right[0], atol=5e-6, rtol=1e-6)
     np.testing.assert_allclose(logits, right[1], atol=1e-6)
 
@@ -150,12 +155,12 @@ def test_sums_of_columns_and_of_embeddings_go_through_rows_in_order(isa: str) ->
     for row, id_ in zip(dy, ids, strict=True):
         wanted += row
         rows[id_] += row
-    core.add_column_sums(dy, sums, isa=isa, threads=3)
-    core.scatter_add(dy, ids, table, isa=isa, threads=3)
+    backward_core.add_column_sums(dy, sums, isa=isa, threads=3)
+    backward_core.scatter_add(dy, ids, table, isa=isa, threads=3)
     np.testing.assert_array_equal(sums, wanted)
     np.testing.assert_array_equal(table, rows)
     with pytest.raises(IndexError, match="is 9; it must be from"):
-        core.scatter_add(dy, ids + 1, table)
+        backward_core.scatter_add(dy, ids + 1, table)
 
 
 def test_dropout_leaves_its_share_and_the_same_numbers_everywhere() -> None:
@@ -163,7 +168,7 @@ def test_dropout_leaves_its_share_and_the_same_numbers_everywhere() -> None:
     made = []
     for isa in isas():
         y = np.empty_like(x)
-        core.drop_out(x, y, 0.25, 2**40 + 5, isa=isa, threads=len(made) + 1)
+        backward_core.drop_out(x, y, 0.25, 2**40 + 5, isa=isa, threads=len(made) + 1)
         made.append(y)
     assert all(np.array_equal(made[0], y) for y in made)
     kept = made[0] != 0
@@ -172,7 +177,7 @@ def test_dropout_leaves_its_share_and_the_same_numbers_everywhere() -> None:
     assert abs(kept.mean(0) - 0.75).max() < 0.12  # in each column, and each row
     assert abs(kept.mean(1) - 0.75).max() < 0.25
     other = np.empty_like(x)
-    core.drop_out(x, other, 0.25, 2**40 + 6)
+    backward_core.drop_out(x, other, 0.25, 2**40 + 6)
     assert abs(((other != 0) & kept).mean() - 0.75**2) < 0.01
 
 
@@ -183,7 +188,7 @@ def test_steps_of_optimizers_are_those_of_the_formulas(isa: str, n: int) -> None
     v = m * m
     right = [x.astype(np.float64) for x in (p, g, m, v)]
     lr, decay, by = 0.01, 0.1, 0.5
-    core.adamw_step(
+    optim_core.adamw_step(
         p, g, m, v, lr=lr, beta1=0.9, beta2=0.95, eps=1e-8, decay=decay, by=by, number=3, isa=isa, threads=2
     )
     mean, square = 0.9 * right[2] + 0.1 * right[1] * by, 0.95 * right[3] + 0.05 * (right[1] * by) ** 2
@@ -192,12 +197,12 @@ def test_steps_of_optimizers_are_those_of_the_formulas(isa: str, n: int) -> None
     np.testing.assert_allclose(v, square, atol=1e-6, rtol=1e-5)
     np.testing.assert_allclose(p, right[0] * (1 - lr * decay) - step, atol=1e-6)
     before, held = p.astype(np.float64), m.astype(np.float64)
-    core.sgd_step(p, g, m, lr=lr, momentum=0.9, decay=decay, by=by, isa=isa, threads=2)
+    optim_core.sgd_step(p, g, m, lr=lr, momentum=0.9, decay=decay, by=by, isa=isa, threads=2)
     held = held * 0.9 + right[1] * by + before * decay
     np.testing.assert_allclose(p, before - lr * held, atol=1e-6)
     before, held = m.astype(np.float64), p.astype(np.float64)
-    core.average_step(m, p, 0.75, isa=isa, threads=2)
+    optim_core.average_step(m, p, 0.75, isa=isa, threads=2)
     np.testing.assert_allclose(m, before * 0.75 + held * 0.25, atol=1e-6)
-    totals = {core.sum_of_squares(g, isa=isa, threads=threads) for threads in (1, 2, 3)}
+    totals = {optim_core.sum_of_squares(g, isa=isa, threads=threads) for threads in (1, 2, 3)}
     assert len(totals) == 1
     np.testing.assert_allclose(totals.pop(), (right[1] ** 2).sum(), rtol=1e-6)

@@ -13,7 +13,7 @@ from nn.stacks import config_of, draw, weights_of
 from reference.rows import bfloat16
 from reference.transformer import stack as naive
 from tokkit import nn
-from tokkit._core.nn import rounds_bfloat16
+from tokkit._core.nn.linear import rounds_bfloat16
 from tokkit.errors import OptionError, ShapeError
 
 KINDS: list[dict[str, Any]] = [

@@ -12,7 +12,7 @@ from reference import linear_attention as twin
 from reference.attention import attention as softmax_attention
 from reference.attention import band
 from tokkit import nn
-from tokkit._core.nn import attend_features
+from tokkit._core.nn.linear_attention import attend_features
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 

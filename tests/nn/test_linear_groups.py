@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference.groups import int4_weights, int8_weights, largest_int4, nearest_int8, rounded_rows
-from tokkit._core.nn import LargeMemory, PackedLinear
+from tokkit._core.nn.linear import LargeMemory, PackedLinear
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reference.rows import ACTIVATIONS, bfloat16, int8_product
-from tokkit._core.nn import FUSED, KINDS, PackedLinear, rounds_bfloat16
+from tokkit._core.nn.linear import FUSED, KINDS, PackedLinear, rounds_bfloat16
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads

@@ -7,7 +7,7 @@ import pytest
 
 from conftest import LONG
 from reference.rows import ACTIVATIONS, layer_norm, rms_norm, rotate, softmax
-from tokkit._core import nn
+from tokkit._core.nn import rows as nn
 from tokkit._core.text import isas
 
 pytestmark = pytest.mark.threads

@@ -10,7 +10,7 @@ import pytest
 from nn.stacks import draw
 from reference.attention import attention as naive
 from tokkit import nn
-from tokkit._core.nn import BLOCK, FAR, BlockLists, attend
+from tokkit._core.nn.attention import BLOCK, FAR, BlockLists, attend
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 

@@ -11,7 +11,7 @@ from forced_isa import Forced
 from reference.decoder import hidden
 from reference.decoder import logits as naive
 from tokkit import nn
-from tokkit._core.nn import PackedExperts, PackedLinear
+from tokkit._core.nn.linear import PackedExperts, PackedLinear
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.decoder_config import DecoderConfig, ExpertsConfig

@@ -11,7 +11,8 @@ import pytest
 from reference.rows import layer_norm
 from reference.transformer import stack as naive
 from tokkit import nn
-from tokkit._core.nn import PackedEncoder, PackedLinear
+from tokkit._core.nn.encoder import PackedEncoder
+from tokkit._core.nn.linear import PackedLinear
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.encoder import TextEncoder, embedding_shapes

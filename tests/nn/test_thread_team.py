@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from at_once import at_once
-from tokkit._core import grad, nn
+from tokkit._core.grad import backward as grad
+from tokkit._core.nn import rows as nn
 
 pytestmark = pytest.mark.threads
 

@@ -17,7 +17,8 @@ from code_points import code_points
 from conftest import LONG, slice_of
 from normalizers.charsmaps import LEAF_BELOW, VALUE, charsmap
 from strategies import MARKS, adversarial, documents
-from tokkit._core.text import category, clusters
+from tokkit._core.charsmap import clusters
+from tokkit._core.text import category
 from tokkit.errors import OptionError
 from tokkit.normalizers.precompiled import Precompiled
 

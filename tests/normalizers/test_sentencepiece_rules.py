@@ -16,7 +16,7 @@ from conftest import LONG, ROOT, SHARED
 from extras import extra
 from normalizers.charsmaps import charsmap as plain_map
 from strategies import adversarial
-from tokkit._core.text import Normalizer
+from tokkit._core.charsmap import Normalizer
 from tokkit.errors import FormatError, OptionError
 from tokkit.files.protobuf import written
 from tokkit.normalizers.charsmap_builder import compile_rules, decompile

@@ -17,7 +17,7 @@ from gguf_models import interleaved, joined, plain, random_blocks, stacked
 from reference.decoder import logits as naive
 from reference.feed_forward import Bfloat16, Bfloat16Rows
 from tokkit import nn, pipeline
-from tokkit._core.nn import rounds_bfloat16
+from tokkit._core.nn.linear import rounds_bfloat16
 from tokkit.errors import FormatError, OptionError
 from tokkit.files.gguf_tensors import BlockTensor, read_gguf
 from tokkit.nn.text_decoder import TextDecoder

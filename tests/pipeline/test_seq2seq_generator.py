@@ -16,7 +16,7 @@ from reference.decoder import hidden
 from reference.decoder import logits as naive
 from reference.feed_forward import Bfloat16, Bfloat16Rows
 from tokkit import pipeline
-from tokkit._core.nn import rounds_bfloat16
+from tokkit._core.nn.linear import rounds_bfloat16
 from tokkit.errors import FormatError, OptionError
 from tokkit.files.safetensors import write_safetensors
 from tokkit.files.sharded import read_model

@@ -11,7 +11,7 @@ from reference import pretokenize as naive
 from strategies import adversarial, texts
 from tokkit._core import split
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import kinds_of
+from tokkit._core.encode.staged import kinds_of
 from tokkit.pretokenizers.behaviors import BEHAVIORS
 from tokkit.pretokenizers.bert import Bert
 from tokkit.pretokenizers.whitespace import Whitespace

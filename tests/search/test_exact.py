@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from reference import search as twin
-from tokkit._core.nn import dots
+from tokkit._core.nn.rows import dots
 from tokkit._core.text import isas
 from tokkit.errors import OptionError, ShapeError
 from tokkit.search import exact

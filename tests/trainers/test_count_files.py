@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tokkit._core.train import CountMerge, SortedWords, WordCounts, count_block
+from tokkit._core.train.count_runs import CountMerge, SortedWords, count_block
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus import count_merge, counts_file
 from tokkit.corpus.counts_file import CountsReader
 from tokkit.errors import CorpusError, FormatError, OptionError, TokkitError

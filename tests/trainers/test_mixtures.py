@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reference.mixtures import weighted
-from tokkit._core.train import CountMerge
+from tokkit._core.train.count_runs import CountMerge
 from tokkit.corpus.counts_file import CountsReader
 from tokkit.corpus.weights import by_temperature, integers, temperature_of, weight_of
 from tokkit.errors import CorpusError, OptionError

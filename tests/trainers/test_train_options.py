@@ -16,7 +16,8 @@ import pytest
 
 import tokkit
 from processes import seconds_to_end
-from tokkit._core.train import BPETrainer, WordCounts
+from tokkit._core.train.bpe_train import BPETrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.errors import CorpusError, OptionError, PatternError
 from tokkit.trainers.bpe import ALPHABET
 

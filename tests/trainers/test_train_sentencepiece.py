@@ -16,7 +16,8 @@ import pytest
 import tokkit
 from conftest import LONG, slice_of
 from reference import piece_rules, sentencepiece_bpe
-from tokkit._core.train import PieceRules, SentencePieceBPETrainer, WordCounts
+from tokkit._core.train.sp_train import PieceRules, SentencePieceBPETrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.errors import CorpusError, OptionError
 from tokkit.formats.sentencepiece import read_model
 from tokkit.models.sentencepiece import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, SentencePieceModel

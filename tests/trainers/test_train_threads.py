@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tokkit._core.train import BPETrainer, Spelling, WordCounts, WordPieceTrainer
+from tokkit._core.train.bpe_train import BPETrainer
+from tokkit._core.train.training import Spelling
+from tokkit._core.train.word_counts import WordCounts
+from tokkit._core.train.wordpiece_train import WordPieceTrainer
 
 pytestmark = pytest.mark.threads
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from conftest import LONG
 from reference import unigram_train as twin
-from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
+from tokkit._core.train.sp_train import PieceRules
+from tokkit._core.train.unigram_train import UnigramTrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.definition import definition_of
 from tokkit.models.sentencepiece import NORMAL, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
 from tokkit.tokenizer import Tokenizer

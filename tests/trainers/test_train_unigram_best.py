@@ -8,7 +8,9 @@ import random
 import numpy as np
 import pytest
 
-from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
+from tokkit._core.train.sp_train import PieceRules
+from tokkit._core.train.unigram_train import UnigramTrainer
+from tokkit._core.train.word_counts import WordCounts
 
 MANY = 1 << 20
 

@@ -1,7 +1,6 @@
 """Types of `decode.pyx`."""
 
-from collections.abc import Iterable, Sequence
-from threading import Lock
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,41 +11,3 @@ class Detokenizer:
     def __init__(self, blob: bytes, offsets: NDArray[np.int64], present: NDArray[np.uint8] | None = None) -> None: ...
     def decode_bytes(self, ids: Iterable[int]) -> bytes: ...
     def decode(self, ids: Iterable[int], errors: str = "replace") -> str: ...
-
-NO_RULE: int
-
-class TokenTries:
-    n_words: int
-    def __init__(self, tokens: Sequence[bytes], ids: NDArray[np.uint32], n_words: int) -> None: ...
-
-class GrammarMachine:
-    lock: Lock
-    n_bytes: int
-    n_states: int
-    def __init__(
-        self,
-        tries: TokenTries,
-        first: TokenTries | None,
-        first_edge: NDArray[np.uint32],
-        first_jump: NDArray[np.uint32],
-        low: NDArray[np.uint8],
-        high: NDArray[np.uint8],
-        target: NDArray[np.uint32],
-        entry: NDArray[np.uint32],
-        resume: NDArray[np.uint32],
-        ends: NDArray[np.uint8],
-        start: int,
-        class_of: NDArray[np.uint8],
-        example: NDArray[np.uint8],
-        *,
-        max_bytes: int,
-    ) -> None: ...
-    def cursor(self) -> GrammarCursor: ...
-
-class GrammarCursor:
-    accepts: bool
-    def copy(self) -> GrammarCursor: ...
-    def advance(self, text: bytes) -> int: ...
-    def allowed(self) -> NDArray[np.uint32]: ...
-
-def mask_logits(logits: NDArray[np.float32], words: NDArray[np.uint32]) -> None: ...

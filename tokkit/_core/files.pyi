@@ -3,10 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_RANK: int
-
-def parse_ranks(data: bytes) -> tuple[bytes, NDArray[np.int64], int | None]: ...
-
 Vocab = tuple[int, int, bytes, NDArray[np.int64], NDArray[np.int64] | None, NDArray[np.float64] | None]
 Merges = tuple[int, int, bytes, int, int]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit._core.text import Pauses
+from tokkit._core.documents import Pauses
 from tokkit.encoding.alignment import character_spans
 
 if TYPE_CHECKING:

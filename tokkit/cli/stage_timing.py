@@ -28,7 +28,7 @@ def measured(
     splits the text, "isas" is empty and "reason" says why. `tick` is called after each round with the number of
     finished rounds and of all rounds.
     """
-    from tokkit._core.encode import StageTimer, clock_hertz
+    from tokkit._core.encode.stage_timer import StageTimer, clock_hertz
     from tokkit._core.text import isas
     from tokkit.engine.byte_level import ByteLevelEngine
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import byte_symbols
-from tokkit._core.train import ClassicTrainer
+from tokkit._core.train.bpe_train import ClassicTrainer
 from tokkit.conversion.derivations import Ranks, merged, ranks_of
 from tokkit.conversion.editing import Edited, add_tokens
 from tokkit.corpus.readers import Corpus, InputErrors, Unit

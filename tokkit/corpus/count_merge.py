@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol
 
-from tokkit._core.train import CountMerge, SortedWords, WordCounts
+from tokkit._core.train.count_runs import CountMerge, SortedWords
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus.counts_file import BLOCK_BYTES, CountsReader, CountsWriter, Header, Totals, compressed
 from tokkit.errors import CorpusError
 from tokkit.files import temporary_files

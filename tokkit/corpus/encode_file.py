@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.encode import BlockEncoder
+from tokkit._core.encode.blocks import BlockEncoder
 from tokkit.corpus import paths, readers
 from tokkit.corpus.stream_blocks import BLOCK_BYTES, CleanedStream, SeenStream, Source, StreamBlocks
 from tokkit.corpus.turns import Turns

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.text import json_texts
+from tokkit._core.documents import json_texts
 from tokkit.corpus import records
 
 Texts = tuple[bytes, NDArray[np.int64]]

@@ -13,8 +13,8 @@ from typing import BinaryIO, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.text import documents as documents_of
-from tokkit._core.text import paragraph_ends
+from tokkit._core.documents import documents as documents_of
+from tokkit._core.documents import paragraph_ends
 from tokkit.checks import ordered
 from tokkit.corpus import json_lines, records
 from tokkit.corpus.paths import TABLES, files_of, holds_records, input_name, opened, read_errors, size_of, suffix_of

@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from tokkit import limits
+from tokkit._core.charsmap import Normalizer
 from tokkit._core.decode import Detokenizer
-from tokkit._core.text import Grown, Normalizer
+from tokkit._core.text import Grown
 from tokkit.models.sentencepiece import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
 
 _EACH_BYTE = "tokkit-replace-each-byte"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import ClassifierTraining, FastTextObjective
+from tokkit._core.embed.fasttext import ClassifierTraining, FastTextObjective
 from tokkit.embeddings.fasttext_file import FastTextArgs, FastTextData, StrPath
 from tokkit.embeddings.fasttext_rows import FastTextRows
 from tokkit.embeddings.fasttext_tree import tree_paths

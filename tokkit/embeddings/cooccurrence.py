@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import ContextRows, MergedRows
+from tokkit._core.embed.cooccurrence import ContextRows, MergedRows
 from tokkit.checks import as_int
 from tokkit.embeddings.growing_arrays import GrowingArrays
 from tokkit.embeddings.sparse import SparseMatrix

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.embed import Sentences
+from tokkit._core.embed.sentences import Sentences
 from tokkit.checks import ordered
 from tokkit.corpus import paths
 from tokkit.errors import CorpusError, OptionError

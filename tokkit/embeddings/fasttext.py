@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import FastTextTraining
+from tokkit._core.embed.fasttext import FastTextTraining
 from tokkit.embeddings import fasttext_checkpoint, fasttext_file
 from tokkit.embeddings.classifier_training import objective_of, uniform_rows, used_rows
 from tokkit.embeddings.counted_sentences import StrPath

@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import LabelledWords, LineRows, NgramRows, row_means, word_hashes
+from tokkit._core.embed.fasttext import row_means
+from tokkit._core.embed.labelled import LabelledWords, LineRows, NgramRows, word_hashes
 from tokkit.embeddings.fasttext_file import END_OF_LINE, FastTextArgs, FastTextData
 from tokkit.embeddings.product_quantizer import QuantizedMatrix
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core.embed import train_glove
+from tokkit._core.embed.cooccurrence import train_glove
 from tokkit.checks import as_float, as_int
 from tokkit.embeddings.association import check_counts
 from tokkit.embeddings.cooccurrence import count_cooccurrence

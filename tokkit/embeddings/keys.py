@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.embed import PackedKeys
+from tokkit._core.embed.vector_file import PackedKeys
 
 Key = str | int
 """A key is text or an int; an int that is not a key is a row."""

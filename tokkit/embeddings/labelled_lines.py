@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.embed import LabelledWords, word_hashes
+from tokkit._core.embed.labelled import LabelledWords, word_hashes
 from tokkit.corpus import paths
 from tokkit.embeddings.counted_sentences import BLOCK_BYTES, StrPath, disk_errors
 from tokkit.embeddings.fasttext_file import END_OF_LINE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core.embed import sparse_product
+from tokkit._core.embed.cooccurrence import sparse_product
 from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError, VocabError
 

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import map_sentences
+from tokkit._core.embed.sentences import map_sentences
 from tokkit.embeddings.counted_sentences import (
     MAX_SENTENCE_WORDS,
     CountedSentences,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from tokkit._core.embed import PackedKeys
+from tokkit._core.embed.vector_file import PackedKeys
 from tokkit.embeddings.formats.rows_in_file import RowsInFile
 from tokkit.embeddings.keys import KEY_TYPES, Key, Keys
 from tokkit.errors import OptionError, ShapeError

@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core.embed import Negatives
+from tokkit._core.embed.sentences import Negatives
 from tokkit.errors import CorpusError, OptionError, VocabError
 
 MIN_GUIDE, MAX_GUIDE = 1 << 10, 1 << 20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import Word2VecTraining
+from tokkit._core.embed.word2vec import Word2VecTraining
 from tokkit.embeddings import word2vec_file
 from tokkit.embeddings.counted_sentences import CountedSentences, StrPath
 from tokkit.embeddings.huffman import Paths, huffman_paths

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import FastTextTraining, Word2VecTraining
+from tokkit._core.embed.fasttext import FastTextTraining
+from tokkit._core.embed.word2vec import Word2VecTraining
 from tokkit.embeddings.training_ids import TrainingIds
 from tokkit.embeddings.word2vec_options import MAX_INT
 from tokkit.errors import FormatError, OptionError

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import lazy
-from tokkit._core.align import spans_in_characters
+from tokkit._core.spans import spans_in_characters
 from tokkit._core.text import to_utf8
 from tokkit.errors import OptionError
 

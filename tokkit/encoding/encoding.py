@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import pickled
-from tokkit._core.align import ints, numbers, pairs
+from tokkit._core.spans import ints, numbers, pairs
 from tokkit._core.text import to_utf8
 from tokkit.encoding.alignment import Aligned, Ranges, character_spans, index_of
 from tokkit.encoding.columns import DTYPES, LISTS, as_text, concatenate, empty, filled, read_only, surfaced, tokens_of

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tokkit._core.align import spans_of_lengths
-from tokkit._core.encode import BPEEncoder, Encoder, Stages
+from tokkit._core.encode.bpe import BPEEncoder
+from tokkit._core.encode.plan import Encoder
+from tokkit._core.encode.staged import Stages
+from tokkit._core.spans import spans_of_lengths
 from tokkit._core.split import SplitPattern
 from tokkit._core.text import scan, to_utf8
 from tokkit.byte_symbols import NEVER_IN_UTF8

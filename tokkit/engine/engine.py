@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.encode import Batch, BlockEncoder, Encoder, Finder, block_end, count_part
-from tokkit._core.text import Grown, documents, to_utf8
+from tokkit._core.documents import documents
+from tokkit._core.encode.batch import Batch
+from tokkit._core.encode.blocks import BlockEncoder, block_end, count_part
+from tokkit._core.encode.plan import Encoder, Finder
+from tokkit._core.text import Grown, to_utf8
 from tokkit.definition import Definition
 from tokkit.engine.special_tokens import AddedTokens, Special, cached
 from tokkit.errors import CorpusError, VocabError
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 Words = NDArray[np.int32] | Callable[[], NDArray[np.int32]]
 Aligned = tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Words]
 """(utf8, ids (n,), spans (n, 2) in its bytes, the number of each id's pretoken (n,) or a function for it)."""
-
 _LASTING = (str, bytes)  # immutable types, which threads can read
 
 Way = tuple[Encoder | None, Finder | None]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tokkit._core.encode import Encoder, StagedEncoder, Stages
+from tokkit._core.encode.plan import Encoder
+from tokkit._core.encode.staged import StagedEncoder, Stages
 from tokkit.definition import Definition
 from tokkit.engine import cut_rules
 from tokkit.normalizers.base import Normalizer

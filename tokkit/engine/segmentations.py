@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.encode import Lattice, NormalizedText
+from tokkit._core.encode.sp_lattice import Lattice, NormalizedText
 from tokkit.engine.sentencepiece import encoder_of
 from tokkit.errors import OptionError
 from tokkit.models.sentencepiece import SentencePieceModel

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import Encoder, SentencePieceEncoder
+from tokkit._core.encode.plan import Encoder
+from tokkit._core.encode.sp_engine import SentencePieceEncoder
 from tokkit._core.text import to_utf8
 from tokkit.definition import Definition
 from tokkit.engine.engine import Engine

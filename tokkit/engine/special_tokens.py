@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Protocol, TypeVar
 
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import Finder
+from tokkit._core.encode.plan import Finder
 from tokkit._core.split import AddedMatcher
 from tokkit.definition import AddedToken
 from tokkit.errors import OptionError, SpecialTokenError

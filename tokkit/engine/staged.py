@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tokkit._core.encode import Encoder
+from tokkit._core.encode.plan import Encoder
 from tokkit.definition import Definition
 from tokkit.engine.engine import Engine
 from tokkit.engine.interpreter import Interpreter

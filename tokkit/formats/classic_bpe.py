@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.encode import kinds_of
+from tokkit._core.encode.staged import kinds_of
 from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import Definition
 from tokkit.errors import FormatError

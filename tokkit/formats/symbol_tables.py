@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import byte_symbols
-from tokkit._core.text import translate
+from tokkit._core.token_tables import translate
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.files import strict_json

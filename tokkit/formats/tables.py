@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core import files
-from tokkit._core.text import TokenIndex, gather
+from tokkit._core.token_tables import TokenIndex, gather
 from tokkit.errors import FormatError
 from tokkit.files import strict_json
 

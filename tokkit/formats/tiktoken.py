@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from tokkit import byte_symbols
-from tokkit._core.files import parse_ranks
+from tokkit._core.rank_file import parse_ranks
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.files import strict_json

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.decode import GrammarCursor, GrammarMachine, mask_logits
+from tokkit._core.grammars import GrammarCursor, GrammarMachine, mask_logits
 from tokkit.errors import GrammarError
 from tokkit.grammars.network import build
 from tokkit.grammars.nodes import Rules

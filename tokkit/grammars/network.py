@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import limits
-from tokkit._core.decode import NO_RULE
+from tokkit._core.grammars import NO_RULE
 from tokkit.errors import GrammarError
 from tokkit.grammars.nodes import Call, Chars, Node, OneOf, Repeat, Rules, Texts
 from tokkit.grammars.utf8_ranges import Range, byte_ranges

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tokkit._core.decode import TokenTries
+from tokkit._core.grammars import TokenTries
 from tokkit.engine.decoding import decoding_of
 from tokkit.errors import GrammarError
 from tokkit.unicode_regex.code_points import LIMIT, CodePoints

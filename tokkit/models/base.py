@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.encode import PieceEncoder
+from tokkit._core.encode.models import PieceEncoder
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import Vocab
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from tokkit._core.encode import BPEEncoder
+from tokkit._core.encode.bpe import BPEEncoder
 from tokkit.errors import VocabError
 from tokkit.vocab import MAX_ID, Vocab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tokkit._core.encode import Stages
+    from tokkit._core.encode.staged import Stages
     from tokkit._core.split import SplitPattern
 
 WHOLE = 0

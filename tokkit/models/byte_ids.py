@@ -13,7 +13,7 @@ from tokkit.unicode_regex.atoms import Matrix, everywhere
 from tokkit.vocab import MAX_ID, Vocab
 
 if TYPE_CHECKING:
-    from tokkit._core.encode import PieceEncoder
+    from tokkit._core.encode.models import PieceEncoder
 
 
 @dataclass(frozen=True, slots=True)

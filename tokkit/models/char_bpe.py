@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import renamed
-from tokkit._core.encode import PieceEncoder, find_merges
+from tokkit._core.encode.models import PieceEncoder, find_merges
 from tokkit.checks import check_flag
 from tokkit.errors import OptionError, VocabError
 from tokkit.models import base

@@ -14,7 +14,7 @@ from tokkit.unicode_regex.atoms import ATOM_RANGES, N_ATOMS, OTHER, Matrix
 from tokkit.vocab import Vocab
 
 if TYPE_CHECKING:
-    from tokkit._core.encode import PieceEncoder
+    from tokkit._core.encode.models import PieceEncoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.text import TokenIndex
+from tokkit._core.token_tables import TokenIndex
 from tokkit.errors import OptionError, VocabError
 from tokkit.vocab import Vocab
 

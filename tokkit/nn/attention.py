@@ -8,12 +8,13 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core import nn as kernels
+from tokkit._core.nn import attention as attention_core
+from tokkit._core.nn import rows as rows_core
 from tokkit.checks import as_float
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, output, starts_of
 
-BLOCK = kernels.BLOCK
+BLOCK = attention_core.BLOCK
 """The block size of block masks is this, or a multiple of it."""
 MAX_OFFSET = 1 << 50
 """An offset or window larger than any sequence, and far from overflow."""
@@ -190,7 +191,7 @@ def attention(
         weights = np.where(kept, weights / np.float32(1 - dropout_p if dropout_p < 1 else 1), np.float32(0))
         _mix(weights, v, result)
     else:
-        kernels.attend(q, k, v, result, scale, band, cap=cap, threads=current_threads(), **masks)
+        attention_core.attend(q, k, v, result, scale, band, cap=cap, threads=current_threads(), **masks)
     return (result, weights) if return_weights else result
 
 
@@ -292,7 +293,7 @@ def band_of(window: Window, is_causal: bool, offset: int) -> tuple[int, int, int
     for side in given:
         if side is not None and (isinstance(side, bool) or not isinstance(side, (int, np.integer)) or side < 0):
             raise OptionError(f"window is {window!r}; it must be a number or a pair of numbers or None, at least 0")
-        sides.append(kernels.FAR if side is None else min(int(side), MAX_OFFSET))
+        sides.append(attention_core.FAR if side is None else min(int(side), MAX_OFFSET))
     if len(sides) != 2:
         raise OptionError(f"window is {window!r}; a pair must have two sides, left and right")
     if isinstance(window, (int, np.integer)):
@@ -328,7 +329,7 @@ def _weights(
     scores = np.where(sees, scores, np.float32(-np.inf))
     if scores.size:
         flat = scores.reshape(-1, scores.shape[3])
-        kernels.softmax(flat, flat, threads=current_threads())
+        rows_core.softmax(flat, flat, threads=current_threads())
         scores[~sees.any(-1)] = 0
     return scores
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit import renamed
-from tokkit._core import nn as kernels
-from tokkit._core.nn import PackedEncoder, PackedLinear
+from tokkit._core.nn import rows as kernels
+from tokkit._core.nn.encoder import PackedEncoder
+from tokkit._core.nn.linear import PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, Named, current_threads, floats, ids_of, take
 from tokkit.nn.attention import attention

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tokkit._core.nn import PackedExperts
+from tokkit._core.nn.linear import PackedExperts
 from tokkit.nn.decoder_config import DecoderConfig
 from tokkit.nn.matrices import Matrices
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tokkit._core import nn as kernels
-from tokkit._core.nn import PackedLinear
+from tokkit._core.nn import rows as kernels
+from tokkit._core.nn.linear import PackedLinear
 from tokkit.nn.arrays import Floats, added_rows, current_threads, floats, matrix, take_all
 from tokkit.nn.config import GATES, TransformerConfig
 from tokkit.nn.linear import Linear, buffer

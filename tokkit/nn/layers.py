@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit import renamed
-from tokkit._core.nn import PackedEncoder
+from tokkit._core.nn.encoder import PackedEncoder
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, floats, starts_of, under
 from tokkit.nn.attention import DistanceBias

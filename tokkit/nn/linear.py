@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tokkit import renamed
-from tokkit._core.nn import FUSED, KINDS, LargeMemory, PackedLinear
+from tokkit._core.nn.linear import FUSED, KINDS, LargeMemory, PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import (
     Floats,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tokkit._core.nn import LargeMemory, PackedLinear
+from tokkit._core.nn.linear import LargeMemory, PackedLinear
 from tokkit.nn.arrays import Named, take
 from tokkit.nn.linear import Linear
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core.nn import FAR, PackedLinear
+from tokkit._core.nn.attention import FAR
+from tokkit._core.nn.linear import PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, added_rows, floats, starts_of, take_all
 from tokkit.nn.attention import DistanceBias, attention, band_of

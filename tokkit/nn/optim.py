@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokkit._core import grad as core
+from tokkit._core.grad import optim as core
 from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError, TrainingError
 from tokkit.nn.arrays import Floats, current_threads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.nn import PackedLinear
+from tokkit._core.nn.linear import PackedLinear
 from tokkit.nn.arrays import Floats
 
 

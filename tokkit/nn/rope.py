@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit import pickled
-from tokkit._core import nn as kernels
+from tokkit._core.nn import rows as kernels
 from tokkit.checks import as_float, as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, check_overlap, current_threads, floats, ids_of, output

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core.nn import PackedDecoder, PackedLinear
+from tokkit._core.nn.decoder import PackedDecoder
+from tokkit._core.nn.linear import PackedLinear
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn import experts, functional, long_texts
 from tokkit.nn.arrays import Floats, current_threads, floats, ids_of, take

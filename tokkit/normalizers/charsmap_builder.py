@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from tokkit._core.text import Charsmap
+from tokkit._core.charsmap import Charsmap
 from tokkit.errors import OptionError
 
 _LEAF_BELOW, _VALUE = 1 << 8, 1 << 31
@@ -29,7 +29,7 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
 
     OptionError for an empty text, or for NUL, which ends strings in a map.
 
-    >>> from tokkit._core.text import Normalizer
+    >>> from tokkit._core.charsmap import Normalizer
     >>> map_ = compile_rules({"a": "A", "ab": "x", "c": ""})
     >>> Normalizer(map_, add_prefix=False, remove_extra=False, escape=False).normalize("aabcb")
     b'Axb'

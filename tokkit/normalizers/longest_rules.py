@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tokkit._core.text import Charsmap
+from tokkit._core.charsmap import Charsmap
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
 

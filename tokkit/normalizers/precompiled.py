@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tokkit._core.text import Charsmap, clusters
+from tokkit._core.charsmap import Charsmap, clusters
 from tokkit.errors import OptionError
 from tokkit.normalizers.base import Normalizer, Specs
 from tokkit.normalizers.charsmap_builder import begins

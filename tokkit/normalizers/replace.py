@@ -13,7 +13,7 @@ import numpy as np
 
 from tokkit._core import align
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import Stages
+from tokkit._core.encode.staged import Stages
 from tokkit.normalizers.base import Normalizer, Specs, check_text
 from tokkit.unicode_regex.atoms import N_ATOMS, OTHER, CutRule, atom, everywhere, images, never, nowhere
 from tokkit.unicode_regex.boundaries import chosen, pattern_boundaries

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.nn import LargeMemory, PackedLinear
+from tokkit._core.nn.linear import LargeMemory, PackedLinear
 from tokkit.errors import FormatError
 from tokkit.files.gguf_blocks import Groups, halves
 from tokkit.files.gguf_tensors import BlockTensor

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.nn import KINDS, LargeMemory, PackedLinear
+from tokkit._core.nn.linear import KINDS, LargeMemory, PackedLinear
 from tokkit.errors import FormatError, OptionError
 from tokkit.files import files
 from tokkit.files.gguf_tensors import BlockTensor

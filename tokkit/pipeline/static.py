@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit import nn
-from tokkit._core.nn import bags
+from tokkit._core.nn.rows import bags
 from tokkit.errors import OptionError, ShapeError
 from tokkit.pipeline import static_format
 from tokkit.pipeline.texts import chosen_prompt, kept_columns, listed, similarities, with_prompt

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.align import trim, trim_by_id
+from tokkit._core.spans import trim, trim_by_id
 from tokkit.encoding import Encoding
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab

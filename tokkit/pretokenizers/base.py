@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import Stages
+from tokkit._core.encode.staged import Stages
 from tokkit.errors import OptionError
 from tokkit.unicode_regex.atoms import CutRule, never
 

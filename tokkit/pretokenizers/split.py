@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tokkit._core import split
 from tokkit._core.align import AlignedText
-from tokkit._core.encode import Stages
+from tokkit._core.encode.staged import Stages
 from tokkit.errors import OptionError
 from tokkit.pretokenizers.base import Pretokenizer, Specs
 from tokkit.pretokenizers.behaviors import BEHAVIORS, behavior_named

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tokkit import nn
-from tokkit._core.nn import dots
+from tokkit._core.nn.rows import dots
 from tokkit.errors import OptionError, ShapeError
 
 BLOCK = 128

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Unpack, overload
 
-from tokkit._core.train import WordCounts
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus.readers import Corpus, InputErrors, Unit
 from tokkit.errors import CorpusError, OptionError
 from tokkit.threads import thread_count

@@ -7,7 +7,8 @@ import os
 import tempfile
 import threading
 
-from tokkit._core.train import WordCounts, count_block
+from tokkit._core.train.count_runs import count_block
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus.count_merge import OfFiles, Spills
 from tokkit.corpus.counts_file import CountsReader, Header
 from tokkit.errors import CorpusError

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core.split import AddedMatcher
-from tokkit._core.train import BPETrainer, WordCounts
+from tokkit._core.train.bpe_train import BPETrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.byte_symbols import SYMBOLS, is_symbols, to_bytes
 from tokkit.definition import Definition, Split
 from tokkit.errors import CorpusError, OptionError

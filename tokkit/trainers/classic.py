@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.train import ClassicTrainer, WordCounts
+from tokkit._core.train.bpe_train import ClassicTrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import CorpusError, OptionError

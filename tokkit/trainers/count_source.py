@@ -9,7 +9,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from tokkit._core.train import WordCounts, count_block
+from tokkit._core.train.count_runs import count_block
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus import paths
 from tokkit.corpus.counts_file import SUFFIX, CountsReader, Header, Totals
 from tokkit.corpus.shards import key, refuse_repeats

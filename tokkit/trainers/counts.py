@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from tokkit._core.align import AlignedText
-from tokkit._core.train import WordCounts
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus.readers import Block
 from tokkit.corpus.stream_blocks import Cut
 from tokkit.definition import Normalizer, Pretokenizer

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.train import WordCounts
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.byte_symbols import to_symbols
 from tokkit.decoders.byte_level import ByteLevel as BytesDecoder
 from tokkit.decoders.byte_level import bytes_of

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from tokkit._core.train import SortedWords, WordCounts, count_block
+from tokkit._core.train.count_runs import SortedWords, count_block
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus import paths
 from tokkit.corpus.count_merge import OfFiles, Run
 from tokkit.corpus.counts_file import BLOCK_BYTES

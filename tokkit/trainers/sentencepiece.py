@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tokkit import limits
-from tokkit._core.text import Grown, Normalizer
-from tokkit._core.train import LONGEST_PIECE, PieceRules, WordCounts
+from tokkit._core.charsmap import Normalizer
+from tokkit._core.text import Grown
+from tokkit._core.train.sp_train import PieceRules
+from tokkit._core.train.unigram_train import LONGEST_PIECE
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus.readers import Corpus, Unit
 from tokkit.definition import Definition, definition_of
 from tokkit.errors import CorpusError, OptionError

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from tokkit._core.train import PieceRules, SentencePieceBPETrainer, WordCounts
+from tokkit._core.train.sp_train import PieceRules, SentencePieceBPETrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.errors import CorpusError, OptionError
 from tokkit.models.sentencepiece import Kind
 from tokkit.trainers.counts import Reporter

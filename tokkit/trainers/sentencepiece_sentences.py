@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.train import WordCounts
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus.readers import Block
 from tokkit.errors import CorpusError
 from tokkit.pretokenizers import patterns

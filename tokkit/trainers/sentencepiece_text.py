@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tokkit._core.text import Normalizer
-from tokkit._core.train import PieceRules, WordCounts
+from tokkit._core.charsmap import Normalizer
+from tokkit._core.train.sp_train import PieceRules
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.errors import CorpusError, OptionError
 
 SPACE_MARK = "\u2581"

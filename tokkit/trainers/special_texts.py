@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from tokkit._core.split import AddedMatcher
-from tokkit._core.train import WordCounts
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.byte_symbols import is_utf_8
 from tokkit.corpus.readers import Block
 from tokkit.corpus.stream_blocks import Cut

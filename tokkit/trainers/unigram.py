@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.train import PieceRules, UnigramTrainer, WordCounts
+from tokkit._core.train.sp_train import PieceRules
+from tokkit._core.train.unigram_train import UnigramTrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.errors import CorpusError
 from tokkit.trainers.counts import MAX_TOTAL, Reporter
 from tokkit.trainers.options import Round

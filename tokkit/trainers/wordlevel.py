@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tokkit._core.train import WordCounts
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.corpus.readers import Unit
 from tokkit.decoders.fuse import Fuse
 from tokkit.definition import Definition, Split

@@ -12,7 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tokkit._core.train import BPETrainer, Spelling, WordCounts, WordPieceTrainer
+from tokkit._core.train.bpe_train import BPETrainer
+from tokkit._core.train.training import Spelling
+from tokkit._core.train.word_counts import WordCounts
+from tokkit._core.train.wordpiece_train import WordPieceTrainer
 from tokkit.decoders.wordpiece import WordPiece as Decoder
 from tokkit.definition import Definition
 from tokkit.errors import CorpusError, OptionError

@@ -168,14 +168,7 @@ static void run_own(void (*run)(void *job, int worker), void *job, int threads) 
 }
 #endif
 
-static tk_team_runner *runner = run_own;
-tk_team_runner *tk_team_own(void) { return run_own; }
-void tk_team_use(tk_team_runner *other) {
-    TK_ASSERT(other);
-    runner = other;
-}
-
 void tk_team_run(void (*run)(void *job, int worker), void *job, int threads) {
     TK_ASSERT(run && threads > 0);
-    runner(run, job, threads < TK_TEAM_MOST ? threads : TK_TEAM_MOST);
+    run_own(run, job, threads < TK_TEAM_MOST ? threads : TK_TEAM_MOST);
 }

@@ -12,11 +12,6 @@ enum { TK_TEAM_MOST = 256 };
    the work: `run` takes its parts by tk_team_next. */
 void tk_team_run(void (*run)(void *job, int worker), void *job, int threads);
 
-/* Each module has a team of its own unless it is given another's: two that wait for work would disturb each other. */
-typedef void tk_team_runner(void (*run)(void *job, int worker), void *job, int threads);
-tk_team_runner *tk_team_own(void);
-void tk_team_use(tk_team_runner *other);
-
 /* The next of the numbers 0, 1, 2, …, each given to one caller. */
 static inline size_t tk_team_next(size_t *counter) {
 #if defined(__GNUC__)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tokkit import limits
-from tokkit._core.text import Grown, Normalizer
+from tokkit._core.charsmap import Normalizer
+from tokkit._core.text import Grown
 from tokkit.compat.sentencepiece import decode
 from tokkit.compat.sentencepiece.table import add_spellings
 from tokkit.compat.sentencepiece.text import in_characters

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tokkit._core.align import ints, numbers, pairs
+from tokkit._core.spans import ints, numbers, pairs
 from tokkit.compat.tokenizers import values
 from tokkit.encoding import encoding as made_of
 from tokkit.encoding.columns import DTYPES

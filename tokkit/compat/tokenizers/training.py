@@ -12,7 +12,9 @@ import numpy as np
 from tokkit._core.align import AlignedText
 from tokkit._core.split import AddedMatcher
 from tokkit._core.text import to_utf8
-from tokkit._core.train import BPETrainer, Spelling, WordCounts
+from tokkit._core.train.bpe_train import BPETrainer
+from tokkit._core.train.training import Spelling
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.compat.tokenizers import unigram_training, values
 from tokkit.compat.tokenizers.added_token import AddedToken
 from tokkit.compat.tokenizers.component import is_custom, run

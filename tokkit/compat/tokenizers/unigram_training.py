@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.train import LONGEST_PIECE, UnigramTrainer, WordCounts
+from tokkit._core.train.unigram_train import LONGEST_PIECE, UnigramTrainer
+from tokkit._core.train.word_counts import WordCounts
 from tokkit.errors import OptionError
 from tokkit.threads import thread_count
 from tokkit.trainers.counts import Reporter

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import PackedKeys, VectorReader
+from tokkit._core.embed.vector_file import PackedKeys, VectorReader
 from tokkit.embeddings.formats.detection import MAX_SIZE, START, Header, Path, compression, detect, opened
 from tokkit.embeddings.formats.rows_in_file import IS_POSSIBLE, RowsInFile
 from tokkit.errors import FormatError, OptionError

@@ -8,7 +8,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import copy_rows
+from tokkit._core.embed.vector_file import copy_rows
 from tokkit.errors import FormatError
 
 CHUNK = 1 << 20

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import PackedKeys
+from tokkit._core.embed.vector_file import PackedKeys
 from tokkit.embeddings.formats.detection import Path
 from tokkit.errors import FormatError, OptionError
 from tokkit.files import files

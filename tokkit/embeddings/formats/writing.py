@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core.embed import vector_lines
+from tokkit._core.embed.vector_file import vector_lines
 from tokkit.embeddings.formats.detection import Path, compression
 from tokkit.errors import OptionError
 from tokkit.files import files

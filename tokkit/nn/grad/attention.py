@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core import grad as grad_core
-from tokkit._core import nn as core
+from tokkit._core.grad import attention_back as grad_core
+from tokkit._core.nn import rows as core
 from tokkit.nn.arrays import Floats, current_threads
 from tokkit.nn.config import TransformerConfig
 from tokkit.nn.grad.layers import Dropout, Norm, linear_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tokkit._core import grad as core
+from tokkit._core.grad import backward as core
 from tokkit.checks import as_float
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tokkit._core import grad as grad_core
-from tokkit._core import nn as core
+from tokkit._core.grad import backward as grad_core
+from tokkit._core.nn import rows as core
 from tokkit.checks import as_int
 from tokkit.errors import OptionError, ShapeError
 from tokkit.nn.arrays import Floats, current_threads, initial

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core import grad as core
+from tokkit._core.grad import backward as core
 from tokkit.nn.arrays import Floats, current_threads
 from tokkit.nn.grad.layers import Linear
 from tokkit.nn.grad.tape import Tape

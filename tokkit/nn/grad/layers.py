@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core import grad as grad_core
-from tokkit._core import nn as core
+from tokkit._core.grad import backward as grad_core
+from tokkit._core.nn import rows as core
 from tokkit.checks import as_float
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats, current_threads

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tokkit._core import grad as core
+from tokkit._core.grad import backward as core
 from tokkit.checks import as_float, as_int
 from tokkit.errors import ShapeError
 from tokkit.nn.arrays import Floats, current_threads

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tokkit._core.grad import Room, matmul, round_to_bf16, widen_bf16
+from tokkit._core.grad.backward import Room, matmul
+from tokkit._core.grad.optim import round_to_bf16, widen_bf16
 from tokkit.errors import OptionError
 from tokkit.nn.arrays import Floats, current_threads
 

@@ -19,7 +19,7 @@ struct tk_stage {
     tk_split split;
 };
 
-/* The kinds, in the order of KINDS in staged.pxi. */
+/* The kinds, in the order of KINDS in staged.pyx. */
 enum {
     TK_COMPONENT_FORM,
     TK_COMPONENT_LOWERCASE,

@@ -11,7 +11,7 @@ typedef struct {
     uint32_t tag;    /* upper half of its hash */
 } tk_counted_word;
 
-_Static_assert(sizeof(tk_counted_word) == 24, "there are many, and word_counts.pxi reads them");
+_Static_assert(sizeof(tk_counted_word) == 24, "there are many, and word_counts.pyx reads them");
 
 /* All zero is an empty table. */
 typedef struct {

@@ -1,0 +1,1 @@
+"""Training of word vectors from numbered sentences, and files of vectors."""

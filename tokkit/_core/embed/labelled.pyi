@@ -1,0 +1,36 @@
+"""Types of `labelled.pyx`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from numpy.typing import NDArray
+
+class LabelledWords:
+    def __init__(self, words: Iterable[bytes] = ...) -> None: ...
+    def __len__(self) -> int: ...
+    def find(self, word: bytes) -> int: ...
+    def read(self, text: bytes, *, last: bool) -> int: ...
+    def take(self) -> bytes: ...
+    def words(self) -> tuple[list[bytes], list[int]]: ...
+
+class NgramRows:
+    def __init__(self, *, min_n: int, max_n: int, bucket: int, first: int, left: NDArray[Any] | None = ...) -> None: ...
+    def of_words(self, words: Iterable[bytes | None], *, n_own: int) -> tuple[bytes, bytes]: ...
+
+class LineRows:
+    def __init__(
+        self,
+        words: LabelledWords,
+        n_words: int,
+        n_labels: int,
+        prefix: bytes,
+        *,
+        ends: NDArray[Any],
+        rows: NDArray[Any],
+        hashes: NDArray[Any],
+        word_ngrams: int,
+        ngrams: NgramRows,
+    ) -> None: ...
+    def of_texts(self, texts: Iterable[bytes]) -> tuple[bytes, bytes]: ...
+
+def word_hashes(words: Iterable[bytes]) -> bytes: ...

@@ -1,0 +1,15 @@
+"""Types of `calls.pyx`."""
+
+from collections.abc import Collection
+from typing import Any
+
+from tokkit._core.encode.plan import Encoder, Finder
+from tokkit._core.text import Text
+
+Special = str | Collection[str]
+
+class TextCalls:
+    def __init__(self, engine: Any, encoder: Encoder | None, finder: Finder | None) -> None: ...
+    def encode(self, text: Text, *, special: Special = "text") -> list[int]: ...
+    def encode_ordinary(self, text: Text) -> list[int]: ...
+    def count(self, text: Text, *, special: Special = "text") -> int: ...

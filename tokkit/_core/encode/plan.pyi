@@ -1,0 +1,33 @@
+"""Types of `plan.pyx`."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tokkit._core.encode.id_blocks import BlockPool
+from tokkit._core.split import AddedMatcher
+from tokkit._core.text import Text
+
+Pass = tuple[AddedMatcher, bytes | None]
+
+class Finder:
+    guard: AddedMatcher | None
+    splittable: bool
+    def __init__(
+        self, given: Pass | None = None, normalized: Pass | None = None, guard: AddedMatcher | None = None
+    ) -> None: ...
+
+class Encoder:
+    n_ids: int
+    splittable: bool
+    def bound(self, n_bytes: int) -> None: ...
+    def prepare(self) -> None: ...
+    def encode(self, text: Text, finder: Finder | None = None) -> list[int]: ...
+    def encode_array(self, text: Text, finder: Finder | None = None) -> NDArray[np.uint32]: ...
+    def encode_part(self, text: bytes, finder: Finder | None, continues: bool, goes_on: bool) -> list[int]: ...
+    def aligned(
+        self, text: bytes, finder: Finder | None = None, before: bytes = b"", after: bytes = b""
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int32]] | None: ...
+    def count(self, text: Text, finder: Finder | None = None) -> int: ...
+    @property
+    def pool(self) -> BlockPool: ...
+    def cache_info(self) -> dict[str, int]: ...

@@ -1,0 +1,11 @@
+# What other modules use of sp_engine.pyx.
+from libc.stddef cimport size_t
+from libc.stdint cimport int64_t
+from tokkit._core.encode.plan cimport Encoder, tk_cut_rule, tk_sp, tk_sp_scratch
+
+
+cdef class SentencePieceEncoder(Encoder):
+    cdef tk_sp state
+    cdef tk_cut_rule cuts
+    cdef object owners
+    cdef object unescaped(self, tk_sp_scratch *w, int64_t *spans, size_t n_spans)

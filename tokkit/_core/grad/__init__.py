@@ -1,0 +1,1 @@
+"""Kernels of training: products of any layout, backward passes, optimizers."""

@@ -1,0 +1,16 @@
+"""Types of `training.pyx`."""
+
+from typing import Any
+
+class Training:
+    def run(self, budget: int) -> bool: ...
+    @property
+    def n_ids(self) -> int: ...
+    def tokens(self) -> tuple[bytes, bytes]: ...
+
+class Spelling:
+    prefix: bytes
+    n_ids: int
+    def __init__(self, characters: list[tuple[str, Any, int | None]], prefix: bytes) -> None: ...
+
+def check_tokens(tokens: list[tuple[bytes, int]], spelling: Spelling | None, vocab_size: int) -> None: ...
