@@ -23,7 +23,8 @@ CORE, C = "tokkit/_core/", "tokkit/_core/csrc/"
 MADE = "build/cython"  # for generated C
 SHARED = "tokkit._core._shared"  # Cython's module of shared utilities gives the shared object its name
 # Modules with loops, or of short calls. The others only check and convert: -O3 would take 15 s more for nothing.
-HOT = "batch blocks calls decode documents files id_blocks plan rank_file spans text token_tables word_counts"
+HOT = "batch blocks calls columns decode documents files id_blocks lists plan rank_file spans text token_tables"
+HOT += " word_counts"
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,

@@ -17,6 +17,7 @@ import tokkit
 from conftest import LONG, slice_of
 from reference import sentencepiece_viterbi
 from sentencepiece_models import TRAPS, by_chance, strings, text_by_chance, trained
+from tokkit._core.encode.columns import ColumnStyle, columns_of_batch
 from tokkit._core.encode.sp_engine import SentencePieceEncoder
 from tokkit._core.text import isas, use_isa
 from tokkit.definition import definition_of
@@ -122,7 +123,7 @@ def test_traps_have_the_ids_and_spans_of_sentencepiece(kind: str, trap: str, isa
         ids = theirs.encode(text)
         assert ours.encode(text) == small.encode(text) == ids
         assert ours.count(text) == len(ids)
-        found, spans, words = ours.aligned(text.encode())
+        _, found, spans, words = columns_of_batch([text], ours, ColumnStyle())[0].arrays()
         assert len(words) == len(ids)
         assert found.tolist() == ids
         assert (

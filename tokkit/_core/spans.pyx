@@ -1,43 +1,11 @@
-"""Offsets of tokens: in characters, trimmed, as lists."""
+"""Offsets of tokens: in characters, and trimmed."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.list cimport PyList_New
-from cpython.object cimport PyObject
-from cpython.ref cimport PyObject, Py_INCREF
-from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uint8_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 import numpy as np
-
-cdef extern from *:
-    """
-    #ifdef Py_GIL_DISABLED
-    #define TK_SHARED_INTS 0 /* threads would wait for one another's counts of references */
-    #else
-    #define TK_SHARED_INTS (1 << 15)
-    #endif
-    """
-    const Py_ssize_t TK_SHARED_INTS
-
-cdef extern from "Python.h":
-    void PyList_SET_ITEM(object made, Py_ssize_t i, PyObject *item)
-    void PyTuple_SET_ITEM(object made, Py_ssize_t i, PyObject *item)
-    PyObject *PyLong_FromLongLong(long long value)
-
-# Creating an int costs ten times as much as returning one that exists (benchmarks/bench_encodings). The first
-# list creates them, which takes a millisecond.
-cdef tuple shared_ints = None
-
-
-cdef Py_ssize_t share_ints() except -1:
-    # The number of ints that exist.
-    global shared_ints
-    if shared_ints is None:
-        shared_ints = tuple(range(TK_SHARED_INTS))
-    return len(shared_ints)
-
 
 cdef enum:
     TABLE_BYTES = 1 << 16  # the longest text that gets a table of characters
@@ -220,125 +188,56 @@ cdef inline void trim_one(
     span[0], span[1] = start, shorter if end >= trailing else end
 
 
+cdef int rules_of(tuple trims, int *rules) except -1:
+    # Fills in up to four rules, (spares, at_start) each; returns how many there are.
+    for number, (spares, at_start) in enumerate(trims[:4]):
+        rules[number] = spares | at_start << 1
+    return len(trims)
+
+
+cdef bint trim_spans(
+    int64_t *spans, const uint32_t *ids, size_t n, const uint8_t *codes, size_t n_codes, const int *rules, int n_rules
+) noexcept nogil:
+    # Trims spans in place, as trim_by_id; false if a token needs the slow way.
+    cdef size_t i
+    cdef int number
+    if n_rules > 4:
+        return False
+    for i in range(n):
+        if ids[i] >= n_codes or codes[ids[i]] == 255:
+            return False
+        for number in range(n_rules):
+            trim_one(
+                spans + 2 * i, codes[ids[i]] & 15, codes[ids[i]] >> 4, rules[number] & 1,
+                (rules[number] >> 1) & (i == 0),
+            )
+    return True
+
+
 def trim_by_id(spans, ids, bytes codes not None, tuple trims not None, size_t before=0, size_t after=0):
     """Return spans trimmed by each (spares, at_start) in turn, as `trim` does; None if a token needs the slow way.
 
     `codes` has a byte for each id: leading units plus 16 times the trailing ones, or 255 if it needs the slow way.
     The first `before` and the last `after` spans are not changed.
     """
-    cdef Py_buffer given, of_ids, made
-    cdef size_t i, n = len(ids), n_codes = len(codes), number
-    cdef const uint8_t *table = <const uint8_t *> <const char *> codes
-    cdef int64_t *out
-    cdef uint32_t id_
+    cdef Py_buffer of_ids, made
+    cdef size_t n = len(ids)
     cdef int rules[4]
-    cdef int n_rules = len(trims)
-    cdef bint closer = n_rules > 4
+    cdef int n_rules = rules_of(trims, rules)
+    cdef bint done
     if spans.dtype != SPANS or spans.shape != (n, 2) or ids.dtype != IDS:
         raise ValueError(
             f"ids has dtype {ids.dtype}, spans {spans.dtype} and shape {spans.shape}; they must be uint32, and int64 "
             f"of shape ({n}, 2)"
         )
-    for number, (spares, at_start) in enumerate(trims[:4]):
-        rules[number] = spares | at_start << 1
-    result = new_array(spans.shape, SPANS)
-    PyObject_GetBuffer(spans, &given, PyBUF_SIMPLE)
+    result = spans.copy()
+    before = min(before, n)
     PyObject_GetBuffer(ids, &of_ids, PyBUF_SIMPLE)
     PyObject_GetBuffer(result, &made, PyBUF_SIMPLE | PyBUF_WRITABLE)
-    out = <int64_t *> made.buf
-    memcpy(out, given.buf, given.len)
-    for i in range(before, max(before, n - min(n, after))):
-        id_ = (<const uint32_t *> of_ids.buf)[i]
-        if id_ >= n_codes or table[id_] == 255:
-            closer = True
-            break
-        for number in range(<size_t> n_rules):
-            trim_one(
-                out + 2 * i, table[id_] & 15, table[id_] >> 4, rules[number] & 1, (rules[number] >> 1) & (i == before)
-            )
+    done = trim_spans(
+        <int64_t *> made.buf + 2 * before, <const uint32_t *> of_ids.buf + before, n - before - min(n - before, after),
+        <const uint8_t *> <const char *> codes, len(codes), rules, n_rules,
+    )
     PyBuffer_Release(&made)
     PyBuffer_Release(&of_ids)
-    PyBuffer_Release(&given)
-    return None if closer else result
-
-
-cdef inline PyObject *as_int(int64_t value, Py_ssize_t shared) noexcept:
-    # Returns a new reference, or NULL if there is no memory. Ints below `shared` exist already.
-    cdef PyObject *made
-    if 0 <= value < shared:
-        made = <PyObject *> PyTuple_GET_ITEM(shared_ints, <Py_ssize_t> value)
-        Py_INCREF(<object> made)
-        return made
-    return PyLong_FromLongLong(value)
-
-
-def pairs(column) -> list:
-    """Return contiguous spans, int64 (n, 2), as a list of tuples."""
-    cdef Py_buffer given
-    cdef const int64_t *spans
-    cdef Py_ssize_t i, n, shared = share_ints()
-    cdef tuple pair
-    cdef PyObject *item
-    cdef int side
-    PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
-    try:
-        spans = <const int64_t *> given.buf
-        n = given.len // <Py_ssize_t> (2 * sizeof(int64_t))
-        made = PyList_New(n)
-        for i in range(n):
-            pair = PyTuple_New(2)
-            for side in range(2):
-                item = as_int(spans[2 * i + side], shared)
-                if item is NULL:
-                    raise MemoryError
-                PyTuple_SET_ITEM(pair, side, item)
-            Py_INCREF(pair)
-            PyList_SET_ITEM(made, i, <PyObject *> pair)
-        return made
-    finally:
-        PyBuffer_Release(&given)
-
-
-def numbers(column) -> list:
-    """Return a contiguous array of int32 as a list, with None for numbers below 0."""
-    cdef Py_buffer given
-    cdef PyObject *item
-    cdef int32_t value
-    cdef Py_ssize_t i, n, shared = share_ints()
-    PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
-    try:
-        n = given.len // <Py_ssize_t> sizeof(int32_t)
-        made = PyList_New(n)
-        for i in range(n):
-            value = (<int32_t *> given.buf)[i]
-            if value < 0:
-                item = <PyObject *> None
-                Py_INCREF(None)
-            else:
-                item = as_int(value, shared)
-            if item is NULL:
-                raise MemoryError
-            PyList_SET_ITEM(made, i, item)
-        return made
-    finally:
-        PyBuffer_Release(&given)
-
-
-def ints(column) -> list:
-    """Return a contiguous array of uint32 or uint8 as a list."""
-    cdef Py_buffer given
-    cdef PyObject *item
-    cdef bint narrow = column.itemsize == 1
-    cdef Py_ssize_t i, n, shared = share_ints()
-    PyObject_GetBuffer(column, &given, PyBUF_SIMPLE)
-    try:
-        n = given.len // <Py_ssize_t> (1 if narrow else sizeof(uint32_t))
-        made = PyList_New(n)
-        for i in range(n):
-            item = as_int((<uint8_t *> given.buf)[i] if narrow else (<uint32_t *> given.buf)[i], shared)
-            if item is NULL:
-                raise MemoryError
-            PyList_SET_ITEM(made, i, item)
-        return made
-    finally:
-        PyBuffer_Release(&given)
+    return result if done else None

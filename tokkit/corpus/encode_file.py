@@ -14,8 +14,9 @@ from tokkit.corpus import paths, readers
 from tokkit.corpus.stream_blocks import BLOCK_BYTES, CleanedStream, SeenStream, Source, StreamBlocks
 from tokkit.corpus.turns import Turns
 from tokkit.corpus.utf8 import not_utf8
-from tokkit.engine.engine import Engine, WholeEncoder
+from tokkit.engine.engine import Engine
 from tokkit.engine.special_tokens import Special, refusal
+from tokkit.engine.whole_texts import WholeEncoder
 from tokkit.errors import CorpusError, OptionError, VocabError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 

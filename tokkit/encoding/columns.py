@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,15 +35,6 @@ def tokens_of(vocab: Vocab, ids: NDArray[np.uint32]) -> list[bytes]:
 def as_text(tokens: Sequence[bytes]) -> list[str]:
     """Return tokens as text; invalid UTF-8 becomes U+FFFD."""
     return [token.decode("utf-8", "replace") for token in tokens]
-
-
-def surfaced(
-    tokens: list[str], ids: NDArray[np.uint32], varying: Collection[int], surfaces: Callable[[], Sequence[bytes]]
-) -> list[str]:
-    """Return tokens in which those of `varying` ids are their surfaces, unless these are empty."""
-    for i in np.flatnonzero(np.isin(ids, list(varying))).tolist():
-        tokens[i] = as_text([surfaces()[i]])[0] or tokens[i]
-    return tokens
 
 
 def concatenate(name: str, columns: Sequence[Any]) -> Any:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import pickled
-from tokkit._core.spans import ints, numbers, pairs
+from tokkit._core.lists import ints, numbers, pairs
 from tokkit._core.text import to_utf8
 from tokkit.encoding.alignment import Aligned, Ranges, character_spans, index_of
-from tokkit.encoding.columns import DTYPES, LISTS, as_text, concatenate, empty, filled, read_only, surfaced, tokens_of
-from tokkit.encoding.length_rules import check_padded, checked_direction
+from tokkit.encoding.columns import DTYPES, LISTS, as_text, concatenate, empty, filled, read_only, tokens_of
+from tokkit.encoding.length_rules import check_padded, checked_direction, windows
+from tokkit.encoding.token_names import TokenNames
 from tokkit.errors import OptionError
 from tokkit.vocab import Vocab
 
 Direction = Literal["left", "right"]
 Maker = Callable[[str], Any]
-"""Computes a column by its name: an array with one row per token, or a list of bytes."""
+"""Computes a column by its name: an array with one row per token, or a list of bytes.
+
+One that has a method `list` returns by it the list of a column, or None if it is to be made from the array.
+"""
 
 
 class Encoding(Aligned):
@@ -52,16 +56,14 @@ class Encoding(Aligned):
         text: str | bytes,
         utf8: bytes | None = None,
         surfaces: Callable[[], list[bytes] | None] | None = None,
-        spell: Callable[[list[bytes], list[int]], list[str]] | None = None,
-        varying: frozenset[int] = frozenset(),
+        names: TokenNames | None = None,
     ) -> None:
         """Make an encoding from a model's output for one text.
 
         The arrays are not copied: do not change them afterwards. `ids` has shape (n,); `spans` (n, 2), in bytes of the
         text's UTF-8; `words` (n,), with -1 for a token without a word (None: no token has one), or a function that
         computes them. `text` is the original, str or UTF-8; `utf8` its `to_utf8`, if it is known. `surfaces` computes
-        the text of each token as the model saw it (None: the original text). `spell` computes `tokens` from bytes and
-        ids (None: UTF-8); those of `varying` are surfaces.
+        the text of each token as the model saw it (None: the original text). `names` has `tokens` (None: UTF-8).
         """
         n = len(ids)
         words_shape = words.shape if isinstance(words, np.ndarray) else (n,)
@@ -73,9 +75,9 @@ class Encoding(Aligned):
             if name == "token_bytes":
                 return tokens_of(vocab, ids)
             if name == "tokens":
-                in_bytes = self.column("token_bytes")
-                named = as_text(in_bytes) if spell is None else spell(in_bytes, ids.tolist())
-                return surfaced(named, ids, varying, lambda: self.column("surfaces")) if varying else named
+                if names is None:
+                    return as_text(self.column("token_bytes"))
+                return names.surfaced(ids, lambda: self.column("surfaces"))
             if name == "surfaces":
                 made, read = surfaces() if surfaces is not None else None, utf8 or to_utf8(text)
                 return made if made is not None else [read[start:end] for start, end in spans.tolist()]
@@ -126,10 +128,14 @@ class Encoding(Aligned):
     def _list(self, name: str) -> list[Any]:
         found = self._lists.get(name)
         if found is None:
-            found = self._lists[name] = self._make_list(name)
+            found = self._lists[name] = self.as_list(name)
         return found
 
-    def _make_list(self, name: str) -> list[Any]:
+    def as_list(self, name: str) -> list[Any]:
+        """Return a column by the name of its property as a new list."""
+        lists = getattr(self._make, "list", None)
+        if lists is not None and (made := lists(name)) is not None:
+            return cast("list[Any]", made)
         if name in ("tokens", "token_bytes"):
             return list(self.column(name))
         if name in ("offsets", "byte_offsets"):
@@ -246,15 +252,12 @@ class Encoding(Aligned):
                 f"stride is {stride}; it must be less than the {max_length} tokens that remain of {n} after special "
                 "tokens and the other text of a pair"
             )
-        step = max_length - stride
+        first, *others = windows(n, max_length, stride, left=left)
 
-        def part(i: int) -> Encoding:
-            start = max(0, n - i * step - max_length) if left else i * step
-            end = n - i * step if left else min(n, start + max_length)
-            return derived(end - start, lambda name: self.column(name)[start:end], {}, ())
+        def part(place: slice) -> Encoding:
+            return derived(place.stop - place.start, lambda name: self.column(name)[place], {}, ())
 
-        n_more = -(-(n - max_length) // step)
-        return derived(max_length, part(0).column, {}, lambda: [part(i) for i in range(1, n_more + 1)])
+        return derived(max_length, part(first).column, {}, lambda: [part(place) for place in others])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Encoding):
@@ -284,16 +287,6 @@ def derived(n: int, make: Maker, ranges: Ranges, overflow: Overflow) -> Encoding
     """Return an encoding of `n` tokens whose columns `make` computes when they are first used."""
     encoding = Encoding.__new__(Encoding)
     encoding._set(n, make, ranges, overflow)
-    return encoding
-
-
-def known(make: Maker, ranges: Ranges, columns: dict[str, Any]) -> Encoding:
-    """Return an encoding with these columns, the ids among them; `make` computes the others."""
-    encoding = Encoding.__new__(Encoding)
-    encoding._n, encoding._make, encoding._ranges, encoding._overflow = len(columns["ids"]), make, ranges, ()
-    encoding._columns, encoding._lists = columns, {}
-    for column in columns.values():
-        column.setflags(False)  # read_only, inlined: the call is noticeable for short texts
     return encoding
 
 

@@ -80,3 +80,18 @@ def checked_direction(direction: str) -> str:
     if direction not in ("left", "right"):
         raise OptionError(f'direction is {direction!r}; it must be "left" or "right"')
     return direction
+
+
+def windows(n: int, size: int, stride: int, *, left: bool) -> list[slice]:
+    """Return the parts of n tokens that are too many, of `size` tokens, each `stride` tokens into the one before.
+
+    The first one is kept, and others overflow. With `left` they begin at the end of the text.
+
+    >>> windows(7, 4, 1, left=False), windows(7, 4, 1, left=True)
+    ([slice(0, 4, None), slice(3, 7, None)], [slice(3, 7, None), slice(0, 4, None)])
+    """
+    step, made = size - stride, []
+    for i in range(1 + -(-(n - size) // step)):
+        start = max(0, n - i * step - size) if left else i * step
+        made.append(slice(start, n - i * step if left else min(n, start + size)))
+    return made

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tokkit._core.encode.columns import ColumnStyle, TextColumns
 from tokkit.byte_symbols import to_symbols
 from tokkit.checks import ordered
 from tokkit.definition import Definition
-from tokkit.encoding.alignment import character_spans
-from tokkit.encoding.encoding import Encoding, known
-from tokkit.encoding.length_rules import Padding, Truncation
+from tokkit.encoding.columns import DTYPES
+from tokkit.encoding.encoding import Encoding, Overflow, derived, replaced
+from tokkit.encoding.length_rules import Padding, Truncation, windows
+from tokkit.encoding.token_names import TokenNames
 from tokkit.errors import OptionError
 from tokkit.postprocessors.batch import Batch, batch
 from tokkit.postprocessors.layout import Frame, Postprocessor
@@ -41,6 +44,7 @@ class Assembler:
         self._definition, self.engine = definition, engine
         self.postprocessor: Postprocessor = definition.postprocessor or Plain()
         self._frames: dict[bool, Frame | None] = {}
+        self._styles: dict[bool, ColumnStyle | None] = {}
 
     @functools.cached_property
     def spaces(self) -> Spaces:
@@ -84,13 +88,32 @@ class Assembler:
     def one(self, text: Text | Words, special: Special, *, pretokenized: bool) -> Encoding:
         """Return the encoding of a text alone, without special tokens."""
         if pretokenized:
-            words = [self._encoding(word, special, i) for i, word in enumerate(ordered(text, "text", "words"))]
-            return Encoding.merge(words, growing_offsets=False)
+            return self._words(list(ordered(text, "text", "words")), special)
         return self._encoding(cast("Text", text), special, None)
+
+    def _words(self, words: list[Text], special: Special) -> Encoding:
+        style = ColumnStyle(self.names.table)
+        found = self.engine.columns_of_batch([words], special, style)[0] if words else None
+        if found is not None:
+            return self.of_words(found, special, slice(None))
+        return Encoding.merge([self._encoding(word, special, i) for i, word in enumerate(words)], growing_offsets=False)
+
+    def of_words(self, found: TextColumns, special: Special, part: slice) -> Encoding:
+        """Return the encoding of a part of the columns of words."""
+        ids, spans, words = (found.array(name)[part] for name in ("ids", "byte_offsets", "word_ids"))
+        texts = cast("list[Text]", found.text)
+
+        def surfaces() -> list[bytes]:
+            made = [self._encoding(word, special, i).column("surfaces") for i, word in enumerate(texts)]
+            return list(itertools.chain.from_iterable(made))
+
+        made = Encoding(ids, spans, words, self._definition.vocab, b"", b"", surfaces, self.names)
+        return replaced(made, offsets=lambda: cast("NDArray[np.int64]", found.character_spans())[part])
 
     def _encoding(self, text: Text, special: Special, number: int | None) -> Encoding:
         found = self.engine.aligned(text, special)
-        return self.of_text(text if isinstance(text, str) else found[0], special, found, number)
+        utf8, _, _, _ = found
+        return self.of_text(text if isinstance(text, str) else utf8, special, found, number)
 
     def of_text(self, text: str | bytes, special: Special, found: Aligned, number: int | None = None) -> Encoding:
         """Return the encoding of an engine's result for a text, which may be word `number` of a pretokenized text."""
@@ -98,7 +121,7 @@ class Assembler:
         surfaces = functools.partial(self.engine.surfaces, text, special, ids, words)
         if number is not None:
             words = np.full(len(ids), number, dtype=np.int32)
-        return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces, self._spell, self._varying)
+        return Encoding(ids, spans, words, self._definition.vocab, text, utf8, surfaces, self.names)
 
     def processed(
         self, first: Encoding, second: Encoding | None, add_special: bool, truncation: Truncation | None
@@ -108,18 +131,16 @@ class Assembler:
         return self.postprocessor.process(first, second, add_special=add_special, truncation=truncation, spaces=spaces)
 
     @functools.cached_property
-    def _spell(self) -> Callable[[list[bytes], list[int]], list[str]] | None:
-        """The function that spells tokens as in a tokenizer.json: those of byte-level BPE in byte symbols."""
-        if self._definition.over_bytes is None:
-            return None
-        added = frozenset(self._definition.added_vocab.values())
+    def names(self) -> TokenNames:
+        """The tokens as in a tokenizer.json: those of byte-level BPE in byte symbols."""
+        spell = None
+        if self._definition.over_bytes is not None:
+            added = frozenset(self._definition.added_vocab.values())
 
-        def spell(tokens: list[bytes], ids: list[int]) -> list[str]:
-            return [
-                token.decode() if id_ in added else to_symbols(token) for token, id_ in zip(tokens, ids, strict=True)
-            ]
+            def spell(id_: int, token: bytes) -> str:
+                return token.decode() if id_ in added else to_symbols(token)
 
-        return spell
+        return TokenNames(self._definition.vocab, spell, self._varying)
 
     @functools.cached_property
     def _trims(self) -> bool:
@@ -142,8 +163,9 @@ class Assembler:
         padding: Padding | None = None,
     ) -> Encoding:
         """Return the encoding of a text, or of a pair."""
-        if pair is None and not pretokenized:
-            made = self._framed(cast("Text", text), special, add_special, truncation)
+        if pair is None:
+            given = list(ordered(text, "text", "words")) if pretokenized else text
+            made = self._framed([given], special, add_special, truncation)[0]
             if made is not None:
                 return made if padding is None else pad([made], padding)[0]
         first = self.one(text, special, pretokenized=pretokenized)
@@ -152,16 +174,14 @@ class Assembler:
         return made if padding is None else pad([made], padding)[0]
 
     def _framed(
-        self, text: Text, special: Special, add_special: bool, truncation: Truncation | None
-    ) -> Encoding | None:
-        """Return the encoding of a text whose special tokens the core puts around it; None if it cannot."""
-        frame = self.frame(add_special)
-        found = None if frame is None else self.engine.framed(text, special, frame.before, frame.after)
-        return (
-            None
-            if frame is None or found is None
-            else self.framed(text, frame, found, special, add_special, truncation)
-        )
+        self, texts: list[Any], special: Special, add_special: bool, truncation: Truncation | None
+    ) -> list[Encoding | None]:
+        """Return the encodings of texts whose special tokens the core puts around them; None for those it cannot."""
+        style = self.style(add_special)
+        if style is None:
+            return [None] * len(texts)
+        found = self.engine.columns_of_batch(texts, special, style)
+        return [None if one is None else self.framed(one, special, add_special, truncation) for one in found]
 
     def frame(self, add_special: bool) -> Frame | None:
         """Return the tokens that the core puts around a text; None if the layout is not a simple frame."""
@@ -169,24 +189,41 @@ class Assembler:
             self._frames[add_special] = self.postprocessor.layout(add_special=add_special).frame
         return self._frames[add_special]
 
+    def style(self, add_special: bool) -> ColumnStyle | None:
+        """Return how the core makes columns of a text in its frame; None if the layout is not a simple frame."""
+        if add_special not in self._styles:
+            frame = self.frame(add_special)
+            self._styles[add_special] = None if frame is None else self._style_of(frame)
+        return self._styles[add_special]
+
+    def _style_of(self, frame: Frame) -> ColumnStyle:
+        codes = lambda: self.spaces.codes  # noqa: E731  # made when offsets are first trimmed
+        return ColumnStyle(self.names.table, frame.before, frame.after, frame.around, frame.trims, codes)
+
     def framed(
-        self,
-        text: Text,
-        frame: Frame,
-        found: Aligned,
-        special: Special,
-        add_special: bool,
-        truncation: Truncation | None,
+        self, found: TextColumns, special: Special, add_special: bool, truncation: Truncation | None
     ) -> Encoding:
-        """Return the encoding of an engine's result for a text in its frame."""
-        utf8, ids, spans, words = found
-        n = len(ids) - frame.n_before - frame.n_after
-        columns = _Columns(
-            self, frame, found, text if isinstance(text, str) else utf8, special, add_special, truncation
-        )
-        if truncation is not None and n > room_for_text(truncation, self.postprocessor.n_added() if add_special else 0):
-            return columns.general
-        return known(columns, frame.ranges_of(n), {"ids": ids, "byte_offsets": spans, "word_ids": words})
+        """Return the encoding of a text in its frame, truncated."""
+        frame = cast("Frame", self.frame(add_special))
+        n = len(found) - frame.n_before - frame.n_after
+        whole = _Whole(self, found, special, add_special)
+        room = n
+        if truncation is not None:
+            room = room_for_text(truncation, self.postprocessor.n_added() if add_special else 0)
+        if truncation is None or n <= room:
+            return derived(len(found), _Columns(whole, frame, found, slice(0, n)), frame.ranges_of(n), ())
+        overflow = cast("Frame", frame.overflow)
+        if truncation.strategy == "only_second" or truncation.stride >= room:
+            return self.processed(whole.encoding, None, add_special, truncation)  # or its error
+        places = windows(n, room, truncation.stride, left=truncation.direction == "left")
+
+        style = cast("ColumnStyle", self.style(add_special))
+
+        def rest() -> list[Encoding]:
+            own = style if overflow.around == frame.around else self._style_of(overflow)
+            return [whole.part(place, overflow, own, ()) for place in places[1:]]
+
+        return whole.part(places[0], frame, style, rest)
 
     def encodings(
         self,
@@ -201,16 +238,15 @@ class Assembler:
     ) -> list[Encoding]:
         """Return the encodings of texts, or of pairs, padded to the same length."""
         texts, pairs = check_sequences(texts, pairs)
+        if pretokenized:
+            texts = [list(ordered(text, "text", "words")) for text in texts]
+        framed: Sequence[Encoding | None] = [None] * len(texts)
+        if pairs is None:
+            framed = self._framed(texts, special, add_special, truncation)
+        options: dict[str, Any] = {"pretokenized": pretokenized, "add_special": add_special, "truncation": truncation}
         made = [
-            self.encoding(
-                text,
-                None if pairs is None else pairs[i],
-                special,
-                pretokenized=pretokenized,
-                add_special=add_special,
-                truncation=truncation,
-            )
-            for i, text in enumerate(texts)
+            self.encoding(text, None if pairs is None else pairs[i], special, **options) if one is None else one
+            for i, (text, one) in enumerate(zip(texts, framed, strict=True))
         ]
         return pad(made, padding) if padding is not None else made
 
@@ -231,44 +267,86 @@ class Assembler:
         return batch(self.postprocessor, flat, padding or Padding(), truncation=truncation, add_special=add_special)
 
 
-class _Columns:
-    """Makes the columns of an encoding with special tokens when they are used; most columns never are."""
+class _Whole:
+    """The encoding of all tokens of a text without those around it, for columns that the core does not make."""
 
-    def __init__(
-        self,
-        assembler: Assembler,
-        frame: Frame,
-        found: Aligned,
-        text: str | bytes,
-        special: Special,
-        add_special: bool,
-        truncation: Truncation | None,
-    ) -> None:
-        self._assembler, self._frame, self._found, self._text = assembler, frame, found, text
-        self._options = special, add_special, truncation
+    __slots__ = ("_found", "_made", "_special", "add_special", "assembler")
+
+    def __init__(self, assembler: Assembler, found: TextColumns, special: Special, add_special: bool) -> None:
+        self.assembler, self.add_special = assembler, add_special
+        self._found, self._special = found, special
+        self._made: Encoding | None = None
+
+    def part(self, place: slice, frame: Frame, style: ColumnStyle, overflow: Overflow) -> Encoding:
+        """Return the encoding of a part of the tokens, in a frame."""
+        cut = self._found.window(place.start, place.stop, style)
+        ranges = frame.ranges_of(place.stop - place.start)
+        return derived(len(cut), _Columns(self, frame, cut, place), ranges, overflow)
+
+    @property
+    def encoding(self) -> Encoding:
+        """The encoding, neither truncated nor trimmed."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def _make(self) -> Encoding:
+        found, frame = self._found, cast("Frame", self.assembler.frame(self.add_special))
+        part = slice(frame.n_before, len(found) - frame.n_after)
+        if isinstance(found.text, list):
+            return self.assembler.of_words(found, self._special, part)
+        utf8, ids, spans, words = found.arrays()
+        return self.assembler.of_text(found.text, self._special, (utf8, ids[part], spans[part], words[part]))
+
+
+class _Columns:
+    """Makes the columns of a text, or of a part of it, in a frame when they are used; most columns never are."""
+
+    __slots__ = ("_found", "_frame", "_part", "_whole")
+
+    def __init__(self, whole: _Whole, frame: Frame, found: TextColumns, part: slice) -> None:
+        self._whole, self._frame, self._found, self._part = whole, frame, found, part
 
     def __call__(self, name: str) -> Any:
-        """Return a column: offsets are computed here, others by the postprocessor."""
-        if name == "offsets":
-            utf8, ids, spans, _ = self._found
-            frame, offsets = self._frame, character_spans(self._text, spans, utf8)
-            if not frame.trims:
-                return offsets
-            spaces = self._assembler.spaces
-            trimmed = spaces.trimmed(offsets, ids, frame.trims, frame.n_before, frame.n_after)
-            if trimmed is not None:
-                return trimmed
-        return self.general.column(name)
+        """Return a column: what is known of the text and its frame here, others by the encoding of the whole text."""
+        found = self._found
+        if name in ("ids", "byte_offsets", "word_ids"):
+            return found.array(name)
+        made: Any = None
+        if name == "tokens":
+            made = found.tokens()
+        elif name == "offsets":
+            made = self._offsets()
+        elif (row := found.row(name)) is not None:
+            made = np.array(row, dtype=DTYPES[name])
+        return self._of_whole(name) if made is None else made
 
-    @functools.cached_property
-    def general(self) -> Encoding:
-        """The encoding made from the text's own tokens, truncated if necessary."""
-        utf8, ids, spans, words = self._found
-        special, add_special, truncation = self._options
-        part = slice(self._frame.n_before, len(ids) - self._frame.n_after)
-        assembler = self._assembler
-        of_text = assembler.of_text(self._text, special, (utf8, ids[part], spans[part], cast("Any", words)[part]))
-        return assembler.processed(of_text, None, add_special, truncation)
+    def list(self, name: str) -> list[Any] | None:
+        """Return a column as a list; None if it is made from the array."""
+        made = _LISTS.get(name)
+        return self._found.row(name) if made is None else made(self._found)
+
+    def _offsets(self) -> NDArray[np.int64] | None:
+        frame, offsets = self._frame, self._found.character_spans()
+        if not frame.trims or offsets is None:
+            return offsets
+        ids = self._found.array("ids")
+        return self._whole.assembler.spaces.trimmed(offsets, ids, frame.trims, frame.n_before, frame.n_after)
+
+    def _of_whole(self, name: str) -> Any:
+        start, end = self._part.start, self._part.stop
+        whole = self._whole.encoding
+        own = derived(end - start, lambda name: whole.column(name)[start:end], {}, ())
+        return self._whole.assembler.processed(own, None, self._whole.add_special, None).column(name)
+
+
+_LISTS: dict[str, Callable[[TextColumns], list[Any] | None]] = {
+    "ids": TextColumns.id_list,
+    "tokens": TextColumns.tokens,
+    "offsets": TextColumns.offsets,
+    "byte_offsets": TextColumns.span_list,
+    "word_ids": TextColumns.word_list,
+}
 
 
 def check_sequences(texts: Iterable[Any], pairs: Iterable[Any] | None) -> tuple[list[Any], list[Any] | None]:

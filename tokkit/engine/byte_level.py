@@ -152,8 +152,8 @@ class ByteLevelEngine(Engine):
         """Return (utf8, ids, byte spans (n, 2), function for the number of each id's pretoken) for a text."""
         if not self._pure:
             return super().aligned(text, special)
-        if (found := self.framed(text, special, b"", b"")) is not None:
-            return found
+        if (found := self.columns(text, special)) is not None:
+            return found.arrays()
         with PatternTime(len(text)):
             utf8, ids, spans = self._spanned(text, special)
         return utf8, ids, spans, lambda: self.words(utf8, spans, special)[0]
@@ -166,9 +166,10 @@ class ByteLevelEngine(Engine):
             utf8, _, spans = self._spanned(text, special)
         return utf8, spans
 
-    def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
-        """Return the same as `aligned` with ids around the text, if each token has its own bytes in the text."""
-        return None if self._pure and self._drops else super().framed(text, special, before, after)
+    @property
+    def columns_in_core(self) -> bool:  # type: ignore[override]
+        """Whether each token has its own bytes in the text."""
+        return not (self._pure and self._drops)
 
     def surfaces(self, text: Text, special: Special, ids: NDArray[np.uint32], words: Any) -> list[bytes] | None:
         """Return the surface of each token; None if it is the text that the token covers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,13 @@ from tokkit import limits
 from tokkit._core.documents import documents
 from tokkit._core.encode.batch import Batch
 from tokkit._core.encode.blocks import BlockEncoder, block_end, count_part
+from tokkit._core.encode.columns import ColumnStyle, TextColumns, columns_of_batch, columns_of_words
 from tokkit._core.encode.plan import Encoder, Finder
-from tokkit._core.text import Grown, to_utf8
+from tokkit._core.lists import ints
+from tokkit._core.text import Grown
 from tokkit.definition import Definition
 from tokkit.engine.special_tokens import AddedTokens, Special, cached
+from tokkit.engine.whole_texts import WholeEncoder, framed
 from tokkit.errors import CorpusError, VocabError
 from tokkit.threads import CHARACTERS_A_THREAD, run_threads
 from tokkit.unicode_regex.cost_limits import PatternTime
@@ -29,6 +33,8 @@ Words = NDArray[np.int32] | Callable[[], NDArray[np.int32]]
 Aligned = tuple[bytes, NDArray[np.uint32], NDArray[np.int64], Words]
 """(utf8, ids (n,), spans (n, 2) in its bytes, the number of each id's pretoken (n,) or a function for it)."""
 _LASTING = (str, bytes)  # immutable types, which threads can read
+
+PLAIN = ColumnStyle()
 
 Way = tuple[Encoder | None, Finder | None]
 """How texts are encoded under one policy: an encoder of the core, if there is one, and a finder of added tokens."""
@@ -47,6 +53,8 @@ class Engine:
     unreachable = 0
     in_stages = True
     """Whether stages before the model change text."""
+    columns_in_core = True
+    """Whether a plan of the core has columns too."""
     encoder: Encoder | None = None
     """The encoder of the core if no special token is allowed, for benchmarks."""
 
@@ -178,6 +186,20 @@ class Engine:
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
         return (np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint32)), offsets
 
+    def encode_lists(
+        self, texts: Sequence[Text], special: Special, threads: int, before: list[int], after: list[int]
+    ) -> list[list[int]]:
+        """Return the ids of each text as a list, with ids before and after them."""
+        encoder, finder = (None, None) if special == "raise" else self._way(special)
+        n_units = sum(map(len, texts)) if threads > 1 else 0
+        if encoder is not None and n_units < CHARACTERS_A_THREAD:
+            try:
+                return encoder.encode_lists(texts, finder, before, after)
+            except (LookupError, OverflowError) as error:
+                self._falls_back(error)
+        ids, offsets = self.encode_batch(texts, special, threads)
+        return [before + ints(ids[a:b]) + after for a, b in itertools.pairwise(offsets.tolist())]
+
     def encode_documents(
         self,
         data: bytes,
@@ -300,27 +322,43 @@ class Engine:
 
     def aligned(self, text: Text, special: Special) -> Aligned:
         """Return (utf8, ids, byte spans (n, 2), words) for a text."""
-        if (found := self.framed(text, special, b"", b"")) is not None:
-            return found
+        if (found := self.columns(text, special)) is not None:
+            return found.arrays()
         with PatternTime(len(text)):
             return self._interpreter.aligned(text, special)
 
-    def framed(self, text: Text, special: Special, before: bytes, after: bytes) -> Aligned | None:
-        """Return `aligned` with ids (packed uint32) around the text; None if the core does not encode it.
+    def columns(self, text: Text, special: Special, style: ColumnStyle = PLAIN) -> TextColumns | None:
+        """Return the columns of a text; None if the core does not encode it.
 
         The surface of each token, except added tokens, is the text that it covers.
         """
         encoder, finder = self.plain_text if special == "text" else self._way(special, text)
-        if encoder is not None:
-            utf8 = to_utf8(text)
-            try:
-                found = encoder.aligned(utf8, finder, before, after)
-            except (LookupError, OverflowError) as error:
-                self._falls_back(error)
-                return None
-            if found is not None:
-                return utf8, *found
-        return None
+        if encoder is None or not self.columns_in_core:
+            return None
+        try:
+            return columns_of_batch([text], encoder, style, finder)[0]
+        except OverflowError as error:
+            raise self.unusable(error) from None
+
+    def columns_of_batch(self, texts: Sequence[Any], special: Special, style: ColumnStyle) -> list[TextColumns | None]:
+        """Return the columns of each text; None for those that the core does not encode.
+
+        A text may be a list of words, if all are; the tokens of each have spans of their own.
+        """
+        of_words = bool(texts) and isinstance(texts[0], list)
+        if special == "raise":
+            for text in itertools.chain.from_iterable(texts) if of_words else texts:
+                self._tokens.refuse(self.added_in(text))
+            special = "text"
+        encoder, finder = self._way(special)
+        if encoder is None or not self.columns_in_core:
+            return [None] * len(texts)
+        make: Any = columns_of_words if of_words else columns_of_batch
+        try:
+            made: list[TextColumns | None] = make(texts, encoder, style, finder)
+            return made
+        except OverflowError as error:
+            raise self.unusable(error) from None
 
     def spans(self, text: Text, special: Special) -> tuple[bytes, NDArray[np.int64]]:
         """Return (utf8, byte spans (n, 2)) for a text as `aligned` does, but faster if spans follow from ids."""
@@ -348,38 +386,3 @@ class Engine:
     def merges(self) -> NDArray[np.uint32]:
         """Return the merges that can happen, (n, 3) ids of left, right and result, of BPE over bytes."""
         return np.empty((0, 3), dtype=np.uint32)
-
-
-def framed(
-    ids: NDArray[Any], offsets: NDArray[np.int64], before: int | None, after: int | None
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the ids of texts and their offsets, with an id before and after each text (None: without it)."""
-    n_marks = (before is not None) + (after is not None)
-    moved = offsets + n_marks * np.arange(len(offsets))
-    made = np.empty(len(ids) + n_marks * (len(offsets) - 1), dtype=ids.dtype)
-    is_text = np.ones(len(made), dtype=bool)
-    for mark, places in ((before, moved[:-1]), (after, moved[1:] - 1)):
-        if mark is not None:
-            is_text[places] = False
-            made[places] = mark
-    made[is_text] = ids
-    return made, moved
-
-
-class WholeEncoder:
-    """The interface of BlockEncoder for engines that cannot cut texts into blocks: each block is a whole text."""
-
-    def __init__(self, engine: Engine, special: Special, narrow: bool) -> None:
-        self._engine, self._special, self._dtype = engine, special, np.uint16 if narrow else np.uint32
-
-    def encode(self, text: bytearray, n: int, continues: bool = False, goes_on: bool = False) -> NDArray[Any]:
-        """Return the ids of text[:n]."""
-        utf8 = bytes(memoryview(text)[:n])
-        try:
-            utf8.decode()
-        except UnicodeDecodeError as error:
-            raise ValueError("not UTF-8", error.start) from None
-        return self._engine.encode_array(utf8, self._special).astype(self._dtype)
-
-    def close(self) -> None:
-        """Do nothing, because there is no thread's cache to release."""

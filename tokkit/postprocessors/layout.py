@@ -108,7 +108,8 @@ class Frame(NamedTuple):
     """The tokens around a single text: packed ids (uint32), their number on each side, and how offsets are trimmed.
 
     `ranges` come from the layout: the text's number, then for each end the number of tokens before it and whether the
-    text is before it.
+    text is before it. `around` has columns by name: the values of the tokens before the text, the value of each of its
+    own, and the values after it. `overflow` is the frame of each overflowing part.
     """
 
     before: bytes
@@ -117,6 +118,13 @@ class Frame(NamedTuple):
     n_after: int
     trims: tuple[Trim, ...]
     ranges: tuple[tuple[int, int, bool, int, bool], ...]
+    around: Mapping[str, tuple[list[Any], Any, list[Any]]]
+    overflow: Frame | None = None
+
+    def row(self, name: str, n: int) -> list[int]:
+        """Return a column that is constant within a text of n tokens."""
+        before, value, after = self.around[name]
+        return before + [value] * n + after
 
     def ranges_of(self, n: int) -> dict[int, tuple[int, int]]:
         """Return the ranges in tokens, for a text of n tokens."""
@@ -155,14 +163,36 @@ class Layout:
         if len(texts) != 1:
             return None
         place, text = texts[0]
+        # In an overflowing part the group of the text has its own type ids and ranges, other groups stay as they are.
+        ranges: dict[int, tuple[int, int]] = {}
+        types: list[int] = []
+        for group in self.groups:
+            overflows, at = group.text is not None, len(types)
+            for number, (a, b) in (group.overflow_ranges if overflows else group.ranges).items():
+                ranges[number] = at + a, at + b
+            types += [part.overflow_type_id if overflows else part.type_id for part in group.parts]
+        overflow = self._frame_of(place, text, ranges, types)
+        own = [part.type_id for part in self.parts]
+        return self._frame_of(place, text, self.ranges, own)._replace(overflow=overflow)
+
+    def _frame_of(self, place: int, text: Text, of_parts: Ranges, types: Sequence[int]) -> Frame:
+        """Return the frame of the text in a place, by ranges in parts and the type id of each part."""
         ids = [part.ids if isinstance(part, Added) else () for part in self.parts]
         before, after = (np.array(sum(some, ()), dtype=np.uint32) for some in (ids[:place], ids[place:]))
 
         def end(part: int) -> tuple[int, bool]:
             return sum(map(len, ids[:part])), part > place
 
-        ranges = tuple((number, *end(a), *end(b)) for number, (a, b) in self.ranges.items())
-        return Frame(before.tobytes(), after.tobytes(), len(before), len(after), text.trims, ranges)
+        ranges = tuple((number, *end(a), *end(b)) for number, (a, b) in of_parts.items())
+        made = [
+            replace(part, type_id=type_id).encoding()
+            for part, type_id in zip(self.parts, types, strict=True)
+            if isinstance(part, Added)
+        ]
+        first, last = joined(made[:place]), joined(made[place:])
+        own = {"type_ids": types[place], "attention_mask": 1, "special_tokens_mask": 0, "tokens": None, "ids": None}
+        around = {name: (getattr(first, name), value, getattr(last, name)) for name, value in own.items()}
+        return Frame(before.tobytes(), after.tobytes(), len(before), len(after), text.trims, ranges, around)
 
     def put_together(self, encodings: Sequence[Encoding], spaces: Spaces | None = None) -> Encoding:
         """Return one encoding of a text or a pair, from encodings without postprocessing.

@@ -183,6 +183,7 @@ cdef class Encoder:
     cdef object copy_caches(self, size_t n)
     cdef list idle_workers(self)
     cdef int run_short(self, Worker worker, const TextView *view, Finder finder) noexcept
+    cdef int run_offsets(self, Worker worker, const TextView *view, Finder finder) noexcept
     cdef object run(self, Worker worker, text, Finder finder)
     cdef list as_list(self, const uint32_t *ids, size_t n)
     cdef object as_array(self, Worker worker)

@@ -5,11 +5,11 @@ from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memset
 
 from tokkit._core.base cimport TK_BAD_INPUT, TK_GROWN, TK_NO_MEMORY, TK_OK, TK_TOO_LARGE, TK_UNENCODABLE, TK_UNSUPPORTED
-from tokkit._core.encode.id_blocks cimport BlockPool, framed
+from tokkit._core.encode.id_blocks cimport BlockPool
 from tokkit._core.split cimport AddedMatcher
 from tokkit._core.text cimport TextView, tk_utf8_of, view_text
 
@@ -280,6 +280,21 @@ cdef class Encoder:
         finally:
             self.give_back(worker)
 
+    def encode_lists(self, texts, Finder finder=None, list before=None, list after=None) -> list:
+        """Return the ids of each text as a list, with ids put before and after them."""
+        cdef Worker worker = self.take_worker()
+        cdef list made = [], ids
+        cdef bint plain = not before and not after
+        before, after = before or [], after or []
+        try:
+            for text in texts:
+                self.run(worker, text, finder)
+                ids = self.as_list(worker.state.ids, worker.state.n_ids)
+                made.append(ids if plain else before + ids + after)
+            return made
+        finally:
+            self.give_back(worker)
+
     def encode_array(self, text, Finder finder=None):
         """Return the ids of a text as a uint32 array."""
         cdef Worker worker = self.take_worker()
@@ -298,39 +313,21 @@ cdef class Encoder:
         finally:
             self.give_back(worker)
 
-    def aligned(self, bytes text not None, Finder finder=None, bytes before=b"", bytes after=b""):
-        """Return (ids, spans, words) of UTF-8: uint32 (n,), int64 (n, 2) in its bytes, int32 (n,).
-
-        The given ids before and after the text are packed as uint32; they have empty spans at 0, and -1 as their word.
-        None for a text that this plan cannot encode: the components must.
-        """
-        cdef Worker worker = self.take_worker()
+    cdef int run_offsets(self, Worker worker, const TextView *view, Finder finder) noexcept:
         cdef tk_worker *w = &worker.state
         cdef const tk_finder *added = finder_of(finder)
-        cdef TextView view
-        cdef size_t a, b, n
+        cdef const uint8_t *p = NULL
+        cdef size_t n = 0
         cdef int status
-        text = view_text(text, &view)
         w.n_ids = 0
-        try:
-            if view.length < GIL_FREE_BYTES:
-                status = tk_encode_offsets(&self.plan, w, added, <const uint8_t *> view.data, view.length)
-            else:
-                with nogil:
-                    status = tk_encode_offsets(&self.plan, w, added, <const uint8_t *> view.data, view.length)
-            if status == TK_UNSUPPORTED:
-                return None
-            check(status)
-            n, a, b = w.n_ids, len(before) // sizeof(uint32_t), len(after) // sizeof(uint32_t)
-            return (
-                framed(new_array(a + n + b, IDS), sizeof(uint32_t), <char *> before, a, w.ids, n, <char *> after, b, 0),
-                framed(
-                    new_array((a + n + b, 2), SPANS), 2 * sizeof(int64_t), NULL, a, tk_offsets_spans(w), n, NULL, b, 0
-                ),
-                framed(new_array(a + n + b, WORDS), sizeof(int32_t), NULL, a, tk_offsets_words(w), n, NULL, b, 0xFF),
-            )
-        finally:
-            self.give_back(worker)
+        if view.length < GIL_FREE_BYTES:
+            status = tk_utf8_of(view, &w.text, &w.text_capacity, &p, &n)
+            return tk_encode_offsets(&self.plan, w, added, p, n) if status == TK_OK else status
+        with nogil:
+            status = tk_utf8_of(view, &w.text, &w.text_capacity, &p, &n)
+            if status == TK_OK:
+                status = tk_encode_offsets(&self.plan, w, added, p, n)
+        return status
 
     def encode_part(self, bytes text not None, Finder finder, bint is_continuation, bint has_next) -> list:
         """Return the ids of a chunk of a text: one that continues earlier text, or that more text follows."""

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from tokkit._core.spans import ints, numbers, pairs
+from tokkit._core.lists import ints, numbers, pairs
 from tokkit.compat.tokenizers import values
 from tokkit.encoding import encoding as made_of
 from tokkit.encoding.columns import DTYPES
 
 if TYPE_CHECKING:
-    from tokkit.engine.engine import Aligned
+    from tokkit._core.encode.columns import TextColumns
 
 Span = tuple[int, int]
 DIRECTIONS = ("left", "right")
@@ -23,40 +23,35 @@ _INTS = ("ids", "type_ids", "special_tokens_mask", "attention_mask")
 
 
 class Maker(Protocol):
-    """A function that makes tokkit's encoding from an engine's result."""
+    """What makes tokkit's encoding from the columns of a text."""
 
-    @property
-    def plain(self) -> bool:
-        """Whether offsets are the engine's, in characters."""
-
-    def encoding(self, text: str, found: Aligned) -> made_of.Encoding:
-        """Return the encoding of a text."""
+    def encoding(self, found: TextColumns) -> made_of.Encoding:
+        """Return the encoding."""
 
 
 class Encoding:
     """The tokens of a text or a pair; wraps tokkit's encoding, whose columns are made at first use."""
 
-    __slots__ = ("_found", "_made", "_maker", "_text")
+    __slots__ = ("_found", "_made", "_maker")
     _found: Any
-    """(utf8, ids, byte spans, words) as long as no encoding was made from them, else None."""
+    """The columns of a text as long as no encoding was made from them, else None."""
     _maker: Any
-    _text: str
 
     def __init__(self) -> None:
         self.made = made_of.joined(())
 
     @classmethod
-    def of_found(cls, maker: Maker, text: str, found: Aligned) -> Encoding:
-        """Return the encoding of an engine's result; columns are made at first use."""
+    def of_found(cls, maker: Maker, found: TextColumns) -> Encoding:
+        """Return the encoding of the columns of a text; lists are made at first use."""
         new = cls.__new__(cls)
-        new._found, new._maker, new._text = found, maker, text
+        new._found, new._maker = found, maker
         return new
 
     @property
     def made(self) -> made_of.Encoding:
         """Tokkit's encoding."""
         if self._found is not None:
-            self.made = self._maker.encoding(self._text, self._found)
+            self.made = self._maker.encoding(self._found)
         return self._made
 
     @made.setter
@@ -95,22 +90,23 @@ class Encoding:
     @property
     def ids(self) -> list[int]:
         """The ids."""
-        return ints(self._found[1]) if self._found is not None else self._ints("ids")
+        return self._ints("ids") if self._found is None else self._found.id_list()
 
     def _ints(self, name: str) -> list[int]:
-        return ints(np.ascontiguousarray(self.made.column(name)))
+        made = None if self._found is None else self._found.row(name)
+        return ints(np.ascontiguousarray(self.made.column(name))) if made is None else made
 
     @property
     def tokens(self) -> list[str]:
         """The tokens as in the vocabulary."""
-        return list(self.made.column("tokens"))
+        made = None if self._found is None else self._found.tokens()
+        return list(self.made.column("tokens")) if made is None else made
 
     @property
     def offsets(self) -> list[Span]:
         """(start, end) of each token, in characters of its text."""
-        if self._found is not None and self._maker.plain and self._text.isascii():
-            return pairs(self._found[2])
-        return pairs(np.ascontiguousarray(self.made.column("offsets")))
+        made = None if self._found is None else self._found.offsets()
+        return pairs(np.ascontiguousarray(self.made.column("offsets"))) if made is None else made
 
     @property
     def type_ids(self) -> list[int]:
@@ -130,6 +126,9 @@ class Encoding:
     @property
     def word_ids(self) -> list[int | None]:
         """The number of each token's word."""
+        if self._found is not None:
+            made: list[int | None] = self._found.word_list()
+            return made
         return numbers(np.ascontiguousarray(self.made.column("word_ids")))
 
     @property
@@ -154,7 +153,7 @@ class Encoding:
         return [Encoding.of(part) for part in self.made.overflowing]
 
     def __len__(self) -> int:
-        return len(self.made if self._found is None else self._found[1])
+        return len(self.made if self._found is None else self._found)
 
     def __repr__(self) -> str:
         names = "ids, type_ids, tokens, offsets, attention_mask, special_tokens_mask, overflowing"

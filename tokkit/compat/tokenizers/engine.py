@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tokkit.compat.tokenizers.component import is_custom, run
 from tokkit.compat.tokenizers.encoding import Encoding
@@ -13,12 +14,12 @@ from tokkit.formats import tokenizer_json
 from tokkit.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from tokkit._core.encode.columns import TextColumns
+    from tokkit.compat.tokenizers.inputs import Batch
     from tokkit.compat.tokenizers.models import Model
     from tokkit.encoding.encoding import Encoding as Made
     from tokkit.encoding.length_rules import Truncation
     from tokkit.engine.assembly import Assembler
-    from tokkit.engine.engine import Aligned
-    from tokkit.postprocessors.layout import Frame
 
 logger = logging.getLogger("tokkit")
 
@@ -48,22 +49,29 @@ class Maker:
         self._make, self._words = make, words
         self._add, self._truncation = add_special, truncation
         # With truncation, the encoding is made at once, so that errors of the length are raised here.
-        self._frame = None if words or truncation is not None else make.frame(add_special)
-        self.plain = self._frame is not None and not self._frame.trims
+        self._style = None if words or truncation is not None else make.style(add_special)
 
     def of(self, text: Any, pair: Any = None) -> Encoding:
         """Return the encoding of a text or a pair."""
-        frame = self._frame
-        if frame is not None and pair is None:
-            found = self._make.engine.framed(text, "all", frame.before, frame.after)
+        if self._style is not None and pair is None:
+            found = self._make.engine.columns(text, "all", self._style)
             if found is not None:
-                return Encoding.of_found(self, text, found)
+                return Encoding.of_found(self, found)
         options: dict[str, Any] = {"add_special": self._add, "truncation": self._truncation}
         return Encoding.of(self._make.encoding(text, pair, "all", pretokenized=self._words, **options))
 
-    def encoding(self, text: str, found: Aligned) -> Made:
-        """Return the encoding of an engine's result for a text."""
-        return self._make.framed(text, cast("Frame", self._frame), found, "all", self._add, self._truncation)
+    def of_batch(self, given: Batch) -> list[Encoding]:
+        """Return the encodings of texts, or of pairs of them."""
+        texts, pairs = given
+        if self._style is None or pairs is not None:
+            return [self.of(text, pair) for text, pair in zip(texts, pairs or itertools.repeat(None), strict=False)]
+        found = self._make.engine.columns_of_batch(texts, "all", self._style)
+        make = Encoding.of_found
+        return [self.of(text) if one is None else make(self, one) for text, one in zip(texts, found, strict=True)]
+
+    def encoding(self, found: TextColumns) -> Made:
+        """Return tokkit's encoding of the columns of a text."""
+        return self._make.framed(found, "all", self._add, self._truncation)
 
 
 def definition_of(model: State, stages: dict[str, State | None], added: list[State]) -> Definition:

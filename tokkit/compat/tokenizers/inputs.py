@@ -9,6 +9,8 @@ from tokkit.checks import is_text
 from tokkit.compat.tokenizers.values import wrong_type
 
 Text = str | list[str]
+Batch = tuple[list[Any], list[Text | None] | None]
+"""Texts, and the pair of each, or None if none has one."""
 
 
 def sequence(value: Any, words: bool) -> Text:
@@ -18,18 +20,20 @@ def sequence(value: Any, words: bool) -> Text:
             return value
         raise wrong_type("a text (TextInputSequence must be str)", value, "a str, unless is_pretokenized")
     listed = _listed(value)
-    if listed is None or not all(map(_is_text, listed)):
+    if listed is None or not _are_texts(listed):
         raise wrong_type("a text (PreTokenizedInputSequence must be Union[List[str], Tuple[str]])", value, "its words")
     return listed
 
 
-def batch(values: Any, words: bool) -> list[tuple[Text, Text | None]]:
-    """Return the (text, pair) of each item of a batch."""
+def batch(values: Any, words: bool) -> Batch:
+    """Return the texts of a batch, and the pair of each, or None if none has one."""
     if isinstance(values, (str, bytes)) or (items := _listed(values)) is None:
         raise wrong_type("input", values, "a sequence of texts or pairs")
-    if not words and all(type(item) is str and (item.isascii() or is_text(item)) for item in items):
-        return [(item, None) for item in items]
-    return [_item(item, words) for item in items]
+    if not words and _are_texts(items):
+        return items, None
+    both = [_item(item, words) for item in items]
+    pairs = [pair for _, pair in both]
+    return [text for text, _ in both], None if all(pair is None for pair in pairs) else pairs
 
 
 def _item(item: Any, words: bool) -> tuple[Text, Text | None]:
@@ -37,12 +41,21 @@ def _item(item: Any, words: bool) -> tuple[Text, Text | None]:
         return sequence(item, words), None
     parts = _listed(item)
     if parts is not None:
-        if words and all(map(_is_text, parts)):
+        if words and _are_texts(parts):
             return parts, None
         if len(parts) == 2:
             return sequence(parts[0], words), sequence(parts[1], words)
     what = "words, or a pair of such lists" if words else "a str, or a pair of str"
     raise wrong_type("an item of the input (TextEncodeInput)", item, what)
+
+
+def _are_texts(values: list[Any]) -> bool:
+    try:
+        if "".join(values).isascii():
+            return True
+    except TypeError:
+        return False
+    return all(map(_is_text, values))
 
 
 def _is_text(value: Any) -> TypeGuard[str]:

@@ -215,8 +215,8 @@ class Tokenizer:
             values.flag("is_pretokenized", is_pretokenized),
             values.flag("add_special_tokens", add_special_tokens),
         )
-        given, make = inputs.batch(input, words), self._maker(words, add)
-        return self._padded([make.of(text, pair) for text, pair in given])
+        given = inputs.batch(input, words)
+        return self._padded(self._maker(words, add).of_batch(given))
 
     def encode_batch_fast(
         self, input: Sequence[Any], is_pretokenized: bool = False, add_special_tokens: bool = True

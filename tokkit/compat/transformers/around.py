@@ -127,6 +127,15 @@ class Around(Save):
             modes[lang, is_target] = self._own
         self._own, self._backend, self._modes = modes[lang, is_target], None, modes
 
+    @property
+    def _is_texts_alone(self) -> bool:
+        return (
+            super()._is_texts_alone
+            and self.row.languages is None
+            and self._target is None
+            and not self.row.inputs_always
+        )
+
     def __call__(
         self,
         text: Any = None,
@@ -138,9 +147,8 @@ class Around(Save):
         **kwargs: Any,
     ) -> BatchEncoding:
         """Return the ids and masks of texts; those of `text_target`, in the target language, are `labels`."""
-        refused = set(re.findall(r"\w+", self.row.inputs_too)) & {
-            key for key, value in kwargs.items() if value is not None
-        }
+        given = {key for key, value in kwargs.items() if value is not None} if self.row.inputs_too else None
+        refused = given and given.intersection(re.findall(r"\w+", self.row.inputs_too))
         if refused:
             raise OptionError(
                 f"{min(refused)} was given; tokkit encodes only the texts of {type(self).__name__}, not its "

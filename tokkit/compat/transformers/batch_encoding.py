@@ -73,7 +73,7 @@ class BatchEncoding(UserDict[str, Any]):
         prepend_batch_axis: bool = False,
         n_sequences: int | None = None,
     ) -> None:
-        super().__init__(data)
+        self.data = {} if data is None else dict(data)
         self._encodings: Any = [encoding] if hasattr(encoding, "char_to_token") else encoding
         self._n_sequences = n_sequences
         self.convert_to_tensors(tensor_type, prepend_batch_axis)

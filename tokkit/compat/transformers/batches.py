@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tokkit.compat.tokenizers import inputs
 from tokkit.errors import OptionError
@@ -16,8 +15,7 @@ MAX_DEPTH = 3
 """A batch of pairs of lists of words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A batch of texts and how they are encoded.
 
     `pairs` is None if there are only single texts; a text without a pair has None there. `cuts` maps whether a text has
@@ -51,7 +49,7 @@ class Request:
         """Return the single texts, or the pairs, of a mixed batch, without padding."""
         rows = [row for row in zip(self.texts, self.pairs or (), strict=True) if (row[1] is not None) is pair]
         texts, pairs = [text for text, _ in rows], [second for _, second in rows] if pair else None
-        return replace(self, texts=texts, pairs=pairs, padding=None)
+        return self._replace(texts=texts, pairs=pairs, padding=None)
 
 
 def batch_of(text: Any, pair: Any, *, words: bool) -> tuple[list[Any], list[Any] | None, bool]:
@@ -74,14 +72,8 @@ def batch_of(text: Any, pair: Any, *, words: bool) -> tuple[list[Any], list[Any]
             )
         if not text:
             raise IndexError("the batch is empty; it must have at least one text")
-        return *_sides(text if pair is None else list(zip(text, pair, strict=True)), words), False
-    return *_sides([(text, pair) if pair else text], words), True
-
-
-def _sides(items: Any, words: bool) -> tuple[list[Any], list[Any] | None]:
-    read = inputs.batch(items, words)
-    pairs = [pair for _, pair in read]
-    return [text for text, _ in read], None if all(pair is None for pair in pairs) else pairs
+        return *inputs.batch(text if pair is None else list(zip(text, pair, strict=True)), words), False
+    return *inputs.batch([(text, pair) if pair else text], words), True
 
 
 def _is_text(value: Any) -> bool:

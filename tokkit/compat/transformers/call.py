@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tokkit.checks import is_text
 from tokkit.compat.transformers import lengths, tensors
 from tokkit.compat.transformers.batch_encoding import BatchEncoding, LazyEncodings
 from tokkit.compat.transformers.batches import Request, batch_of
@@ -21,6 +21,7 @@ from tokkit.postprocessors.lengths import pad
 if TYPE_CHECKING:
     from tokkit.encoding import Encoding
     from tokkit.encoding.length_rules import Truncation
+    from tokkit.engine.special_tokens import Special
     from tokkit.postprocessors.batch import Batch
 
 _OFF = ("off", "false", "f", "no", "n", "0")
@@ -36,8 +37,7 @@ _TOO_LONG = "sequence-length-is-longer-than-the-specified-maximum"
 """The key in `deprecation_warnings` of the warning that a text is too long, which is given once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """The columns that a call returns, and their type."""
 
     columns: tuple[str, ...]
@@ -141,8 +141,10 @@ class Call(SpecialTokens):
                 continue
             texts, pairs, single = batch_of(first, second, words=is_split_into_words)
             options: dict[str, Any] = {"stride": stride, "multiple": pad_to_multiple_of, "side": side}
-            cuts: dict[bool, Truncation | None] = {}
-            for with_pair in {second is not None for second in pairs or [None]}:
+            cuts: dict[bool, Truncation | None] = {False: None, True: None}
+            fill = None
+            unlimited = pads == "do_not_pad" and cut == "do_not_truncate"
+            for with_pair in () if unlimited else {second is not None for second in pairs or [None]}:
                 n_added = self.num_special_tokens_to_add(pair=with_pair) if add_special_tokens else 0
                 cuts[with_pair], fill = lengths.rules(self, pads, cut, most, n_added=n_added, **options)
             special = "text" if split else "all"
@@ -162,9 +164,22 @@ class Call(SpecialTokens):
         self, text: str, pair: str | None = None, add_special_tokens: bool = False, **kwargs: Any
     ) -> list[str]:
         """Return the tokens of a text, or of a pair; of several texts, those of the first."""
+        if type(text) is str and is_text(text) and pair is None and not kwargs and self._is_texts_alone:
+            special: Special = "text" if self.split_special_tokens else "all"
+            make = self._tok.assembler
+            made = make.encoding(
+                text, None, special, pretokenized=False, add_special=add_special_tokens, truncation=None
+            )
+            if len(made) <= self.model_max_length:  # else there is a warning
+                return made.as_list("tokens")
         return self(text, pair, add_special_tokens=add_special_tokens, **kwargs).tokens()
 
     # ---- implementation
+
+    @property
+    def _is_texts_alone(self) -> bool:
+        """Whether a call depends on nothing but the texts and its arguments."""
+        return self.row.scripted is None
 
     def _encoded(self, request: Request, wanted: Wanted) -> BatchEncoding:
         if not (request.words or wanted.offsets or wanted.overflow or request.is_mixed):
@@ -182,7 +197,7 @@ class Call(SpecialTokens):
         if wanted.overflow:
             parts = [[encoding, *encoding.overflowing] for encoding in made]
             made = [part for row in parts for part in row]
-        columns = {name: [list(getattr(encoding, name)) for encoding in made] for name in wanted.columns}
+        columns = {name: [encoding.as_list(name) for encoding in made] for name in wanted.columns}
         data: dict[str, list[Any]] = {KEYS[name]: column for name, column in columns.items()}
         if wanted.length:
             data["length"] = [len(encoding) for encoding in made]
@@ -192,8 +207,9 @@ class Call(SpecialTokens):
 
     def _lists(self, request: Request, wanted: Wanted) -> BatchEncoding:
         """Return a batch as lists of different lengths."""
-        options = {"special": request.special, "add_special": request.add_special, "threads": _threads()}
-        columns = listed(self._tok, request.texts, request.pairs, **options)
+        options: dict[str, Any] = {"special": request.special, "add_special": request.add_special}
+        options["threads"] = _threads() if len(request.texts) > 1 else 1
+        columns = listed(self._tok, request.texts, request.pairs, wanted.columns, **options)
         data: dict[str, Any] = {KEYS[name]: columns[name] for name in wanted.columns}
         if wanted.length:
             data["length"] = list(map(len, columns["ids"]))

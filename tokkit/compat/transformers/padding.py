@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tokkit._core.lists import int_rows
 from tokkit.compat.transformers import lengths, tensors
 from tokkit.compat.transformers.batch_encoding import BatchEncoding
 from tokkit.compat.transformers.call import Call
@@ -75,9 +76,16 @@ class Pad(Call):
             }
             missing = [length - len(row) for row in columns[main]]
             for name in fills.keys() & columns.keys():
-                columns[name] = [
-                    _padded(list(row), fills[name], k, side) for row, k in zip(columns[name], missing, strict=True)
-                ]
+                made, fill = None, fills[name]
+                if return_tensors is not None and batched and fill is not None:
+                    made = int_rows(columns[name], length, fill, side == "left")
+                columns[name] = (
+                    made
+                    if made is not None
+                    else [
+                        _padded(list(row), fills[name], k, side) for row, k in zip(columns[name], missing, strict=True)
+                    ]
+                )
         if not batched:
             columns = {name: column[0] for name, column in columns.items()}
         return BatchEncoding(columns, tensor_type=return_tensors)

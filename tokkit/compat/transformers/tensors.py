@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tokkit._core.lists import int_rows
 from tokkit.errors import OptionError
 
 TENSORS = ("pt", "np")
@@ -32,6 +34,8 @@ def maker(kind: str) -> tuple[Callable[[Any], Any], Callable[[Any], bool]]:
     torch = _torch()
 
     def torch_of(value: Any) -> Any:
+        if (made := of_rows(value)) is not None:
+            return torch.from_numpy(made)
         if isinstance(value, (list, tuple)) and len(value) and isinstance(value[0], np.ndarray):
             return torch.from_numpy(np.array(value))
         return torch.tensor(value, dtype=None if _size(value) else torch.int64)
@@ -40,12 +44,21 @@ def maker(kind: str) -> tuple[Callable[[Any], Any], Callable[[Any], bool]]:
 
 
 def _numpy_of(value: Any) -> Any:
+    if (made := of_rows(value)) is not None:
+        return made
     nested = isinstance(value, (list, tuple)) and len(value) and isinstance(value[0], (list, tuple, np.ndarray))
     if nested and len({len(row) for row in value}) > 1:
         rows = np.empty(len(value), dtype=object)
         rows[:] = [np.asarray(row) for row in value]
         return rows
     return np.asarray(value, dtype=None if _size(value) else np.int64)
+
+
+def of_rows(value: Any) -> NDArray[np.int64] | None:
+    """Return a list of lists of ints, all of one length, as an array; None for anything else."""
+    if type(value) is not list or set(map(type, value)) != {list} or len(set(map(len, value))) > 1 or not value[0]:
+        return None
+    return int_rows(value, len(value[0]), 0, False)
 
 
 def _size(value: Any) -> int:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+from tokkit._core.lists import names_at
 from tokkit.byte_symbols import to_symbols
 from tokkit.definition import Definition
 from tokkit.engine.special_tokens import content
@@ -59,6 +60,11 @@ class Names:
         tokens = {id_: token for token, id_ in self.ids.items()}
         normalizer = self._definition.normalizer
         return tokens | {token.id: content(token, normalizer) for token in self._definition.added_tokens}
+
+    @functools.cached_property
+    def by_id(self) -> list[str | None]:
+        """The token of each id, None for none."""
+        return list(map(self.tokens.get, range(self._definition.vocab.n_ids)))
 
 
 class Vocabulary(ABC):
@@ -145,6 +151,10 @@ class Vocabulary(ABC):
         """Return the token of an id, or of each of several; None for an id that no token has."""
         if isinstance(ids, int):
             return self._names.tokens.get(_checked(ids))
+        if not skip_special_tokens and type(ids) is list:
+            made = names_at(ids, self._names.by_id)
+            if made is not None:
+                return made
         special = set(self.all_special_ids) if skip_special_tokens else ()
         return [self._names.tokens.get(_checked(id_)) for id_ in map(int, ids) if id_ not in special]
 
