@@ -68,7 +68,7 @@ def show_conditions(threads: str, **more: object) -> None:
     """Print the lines that a figure means nothing without, and note them."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     lines = {
-        "versions": ", ".join([f"Python {platform.python_version()}", *(_version(name) for name in PACKAGES)]),
+        "versions": ", ".join([f"Python {platform.python_version()}", *(version(name) for name in PACKAGES)]),
         "CPU": f"{_cpu()}, {len(ALLOWED) or os.cpu_count()} for this process, load average {load} at the start",
         "ISA": f"TOKKIT_ISA={os.environ.get('TOKKIT_ISA') or '(unset)'}; the CPU has {_isa()}",
         "threads": threads,
@@ -79,12 +79,13 @@ def show_conditions(threads: str, **more: object) -> None:
     print("\n".join(f"# {key}: {value}" for key, value in lines.items()), flush=True)
 
 
-def _version(name: str) -> str:
+def version(name: str) -> str:
+    """Return the name and version of a package that is imported by `name`."""
     try:
         if name == "tokkit":
             # What is measured may be a tree built in place, which has no metadata, or another's.
             return f"tokkit {importlib.import_module('tokkit.version').__version__}"
-        return f"{name} {importlib.metadata.version(PACKAGES[name])}"
+        return f"{name} {importlib.metadata.version(PACKAGES.get(name, name))}"
     except ImportError:
         return f"{name} (not installed)"
 
