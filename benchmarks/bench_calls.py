@@ -16,6 +16,7 @@ import os
 import re
 import statistics
 import sys
+import warnings
 from collections.abc import Sequence
 
 from benchmarks import corpora, harness
@@ -44,6 +45,7 @@ def main() -> int:
     args = parser.parse_args()
     parser.known("families", args.families, libraries.FAMILIES)
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_VERBOSITY="error", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    warnings.simplefilter("ignore")  # both sides warn of the same calls, one line each
     found: list[Found] = []
     with harness.pinned(1):
         texts = read_texts(args.corpus, args.sentences, args.documents)

@@ -166,6 +166,20 @@ def new_vectors(s: Any, g: Given) -> Any:
     return s.vectors(g.keys, g.matrix)
 
 
+def counted_vectors(s: Any, g: Given) -> Any:
+    """Return vectors with the counts of their words, for a row that changes them."""
+    wv = new_vectors(s, g)
+    for i, word in enumerate(g.keys):
+        wv.set_vecattr(word, "count", i + 1)
+    return wv
+
+
+def sort(wv: Any, _given: Given) -> Any:
+    """Order words by their counts."""
+    wv.sort_by_descending_frequency()
+    return wv
+
+
 def change(method: str) -> Any:
     """Return a call that changes new vectors."""
 
@@ -206,6 +220,9 @@ LOOKUPS = (
     Row("get_normed_vectors", lambda s, g: g.wv(s).get_normed_vectors()),
     Row("set_vecattr and get_vecattr", attributes, per="words"),
     Row("add_vectors", add, read=vectors),
+    Row("add_vector", lambda wv, g: wv.add_vector("a new word", g.matrix[0]), before=new_vectors),
+    Row("allocate_vecattrs", lambda wv, g: wv.allocate_vecattrs(["seen"], [int]), before=new_vectors),
+    Row("sort_by_descending_frequency", sort, before=counted_vectors, read=vectors),
     Row("fill_norms", change("fill_norms"), before=new_vectors, read=vectors),
     Row("unit_normalize_all", change("unit_normalize_all"), before=new_vectors, read=vectors),
     Row("vectors_for_all", lambda s, g: g.wv(s).vectors_for_all(g.words), read=vectors),
@@ -244,6 +261,12 @@ FILES = (
         lambda s, g: s.lib.KeyedVectors.load_word2vec_format(g.binary, binary=True),
         read=vectors,
     ),
+    Row(
+        "intersect_word2vec_format",
+        lambda wv, g: wv.intersect_word2vec_format(g.text),
+        before=counted_vectors,
+        same=nothing,
+    ),
     Row("Word2Vec.save", lambda s, g: s.model.save(str(s.folder / "m"))),
     Row("Word2Vec.load", lambda s, g: s.lib.Word2Vec.load(s.saved), read=lambda m: len(m.wv)),
     Row("KeyedVectors.save", lambda s, g: g.wv(s).save(str(s.folder / "kv"))),
@@ -256,6 +279,7 @@ TRAIN = (
     Row("FastText", lambda s, g: s.lib.FastText(s.sentences, bucket=20_000, **TRAINING), read=lambda m: len(m.wv)),
     Row("build_vocab", lambda s, g: s.lib.Word2Vec(**TRAINING).build_vocab(s.sentences)),
     Row("build_vocab_from_freq", lambda s, g: s.lib.Word2Vec(**TRAINING).build_vocab_from_freq(g.counts)),
+    Row("get_latest_training_loss", lambda s, g: s.model.get_latest_training_loss()),
     Row("predict_output_word", lambda s, g: s.model.predict_output_word(g.words[:5]), same=nothing),
     Row(
         "FastText, vectors of unknown words",

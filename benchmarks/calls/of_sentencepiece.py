@@ -125,6 +125,11 @@ ENCODING = (
         lambda s, g: s.sp.parallel_encode_as_numpy(g.document, chunk_len=1000, num_threads=1),
     ),
     Row(
+        "parallel_encode_as_proto",
+        lambda s, g: s.sp.parallel_encode_as_proto(g.document, chunk_len=1000, num_threads=1),
+        same=nothing,
+    ),
+    Row(
         "normalize with offsets",
         lambda s, g: [s.sp.normalize(x, with_offsets=True) for x in g.sentences],
         per="sentences",
@@ -229,9 +234,20 @@ DECODING = (
 FILES = (
     Row("load model_file", lambda s, g: s.lib.SentencePieceProcessor(model_file=s.path), read=len),
     Row("load model_proto", lambda s, g: s.lib.SentencePieceProcessor(model_proto=g.proto), read=len),
+    Row("from_file", lambda s, g: s.lib.SentencePieceProcessor.from_file(s.path), read=len),
+    Row("from_proto", lambda s, g: s.lib.SentencePieceProcessor.from_proto(g.proto), read=len),
+    Row("load_from_file", lambda s, g: s.lib.SentencePieceProcessor().load_from_file(s.path)),
+    Row("load_from_serialized_proto", lambda s, g: s.lib.SentencePieceProcessor().load_from_serialized_proto(g.proto)),
     Row("load, then the first ids", lambda s, g: s.lib.SentencePieceProcessor(model_file=s.path).encode(g.sentence)),
     Row("serialized_model_proto", lambda s, g: s.sp.serialized_model_proto()),
     Row("pickle there and back", lambda s, g: pickle.loads(pickle.dumps(s.sp)), read=len),
+    Row("SentencePieceNormalizer.decompile", lambda s, g: s.normalizer.decompile(), same=nothing, once=True),
+    Row(
+        "SentencePieceNormalizer.serialized_normalizer_spec",
+        lambda s, g: s.normalizer.serialized_normalizer_spec,
+        same=nothing,
+        once=True,
+    ),
     Row("SentencePieceNormalizer.normalize", lambda s, g: s.normalizer.normalize(g.document), once=True),
     Row(
         "SentencePieceNormalizer of a rule",

@@ -242,5 +242,17 @@ ROWS = (
     *rows_of_models(),
     *rows_of_training(),
     *(Row(f"{name}, trained", implementation(name), read=vocabulary, once=True) for name in IMPLEMENTATIONS),
+    Row(
+        "SentencePieceUnigramTokenizer, trained",
+        implementation("SentencePieceUnigramTokenizer"),
+        read=size,
+        once=True,
+    ),
+    Row(
+        "normalizers.unicode_normalizer_from_str",
+        lambda s, g: s.lib.normalizers.unicode_normalizer_from_str("nfc"),
+        same=nothing,
+        once=True,
+    ),
     Row("Normalizer.custom, normalize_str", own_normalizer, apart=USERS, once=True),
 )

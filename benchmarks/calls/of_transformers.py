@@ -121,6 +121,11 @@ def add_one_by_one(tok: Any, _given: Any) -> int:
     return sum(tok.add_tokens([f"<extra {i}>"]) for i in range(200))
 
 
+PLAIN = (
+    "is_fast", "max_len_single_sentence", "max_len_sentences_pair", "model_max_length", "add_bos_token",
+    "add_eos_token", "can_save_slow_tokenizer", "pad_token_type_id", "vocab_files_names",
+)  # fmt: skip
+"""Attributes that a row each reads."""
 CUT = {"truncation": True, "max_length": 128}
 CALLS = (
     Row("one sentence", lambda s, g: s.tok(g.sentence), floor=6),
@@ -209,6 +214,10 @@ BATCH = (
     Row("BatchEncoding.to", lambda s, g: s.tok(g.sentence, return_tensors="pt").to("cpu")),
     Row("BatchEncoding.input_ids", lambda s, g: s.batch.input_ids),
     Row("BatchEncoding['input_ids']", lambda s, g: s.batch["input_ids"]),
+    Row("BatchEncoding.n_sequences", lambda s, g: s.tok(g.sentence).n_sequences),
+    Row("BatchEncoding.encodings", lambda s, g: len(s.batch.encodings)),
+    Row("BatchEncoding.keys", lambda s, g: list(s.batch.keys())),
+    Row("BatchEncoding.values", lambda s, g: list(s.batch.values())),
     Row("BatchEncoding.items", lambda s, g: list(s.batch.items())),
     Row("pickle of a BatchEncoding", lambda s, g: pickle.loads(pickle.dumps(s.batch)), read=lambda b: b["input_ids"]),
 )
@@ -228,6 +237,7 @@ FILES = (
     Row("repr", lambda s, g: repr(s.tok), same=nothing),
     Row("len", lambda s, g: len(s.tok)),
     Row("get_vocab", lambda s, g: s.tok.get_vocab()),
+    Row("vocab", lambda s, g: s.tok.vocab),
     Row("get_added_vocab", lambda s, g: s.tok.get_added_vocab()),
     Row("added_tokens_decoder", lambda s, g: s.tok.added_tokens_decoder),
     Row("all_special_tokens", lambda s, g: s.tok.all_special_tokens),
@@ -244,9 +254,8 @@ FILES = (
     Row("added_tokens_encoder", lambda s, g: s.tok.added_tokens_encoder),
     Row("pad_token", lambda s, g: s.tok.pad_token),
     Row("pad_token, set", lambda s, g: setattr(s.changed, "pad_token", s.pad)),
-    Row("is_fast", lambda s, g: s.tok.is_fast),
-    Row("max_len_single_sentence", lambda s, g: s.tok.max_len_single_sentence),
-    Row("model_max_length", lambda s, g: s.tok.model_max_length),
+    *(Row(name, lambda s, g, name=name: getattr(s.tok, name)) for name in PLAIN),
+    Row("backend_tokenizer", lambda s, g: s.tok.backend_tokenizer, same=nothing),
     Row("clean_up_tokenization", lambda s, g: s.tok.clean_up_tokenization(g.sentence)),
     Row("get_chat_template", lambda s, g: s.tok.get_chat_template(TEMPLATE)),
     Row(

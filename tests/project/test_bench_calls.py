@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import namedtuple
@@ -17,7 +19,7 @@ import tokkit
 
 # The benchmarks are not installed; tokkit is what the other tests run (benchmarks/__init__.py).
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from benchmarks.calls import libraries
+from benchmarks.calls import left_out, libraries
 from benchmarks.calls.equal import by_distribution, difference
 from benchmarks.calls.measure import Found, measure
 from benchmarks.calls.rows import USERS, Group, Row, read_texts
@@ -132,6 +134,41 @@ def test_names_of_rows_are_told_apart() -> None:
         names = [row.name for row in one.rows]
         assert len(names) == len({*names}), one.library
         assert all(row.floor >= 1 for row in one.rows)
+
+
+CLASSES = {
+    "tokenizers": (
+        "tokkit.compat.tokenizers",
+        "tokenizers",
+        "Tokenizer Encoding AddedToken NormalizedString PreTokenizedString Token normalizers pre_tokenizers decoders "
+        "processors models trainers implementations",
+    ),
+    "transformers": ("tokkit.compat.transformers", "transformers", "PreTrainedTokenizerFast BatchEncoding"),
+    "sentencepiece": (
+        "tokkit.compat.sentencepiece",
+        "sentencepiece",
+        "SentencePieceProcessor SentencePieceNormalizer SentencePieceTrainer",
+    ),
+    "tiktoken": ("tokkit.compat.tiktoken", "tiktoken", "Encoding"),
+    "gensim": ("tokkit.embeddings", "gensim.models", "KeyedVectors Word2Vec FastText"),
+}
+"""Library → our module, the original's, and the classes of which every name that both have needs a row or a reason."""
+
+
+@pytest.mark.parametrize("library", CLASSES)
+def test_every_public_name_has_a_row_or_a_reason(library: str) -> None:
+    ours, theirs, classes = CLASSES[library]
+    original = pytest.importorskip(theirs)
+    source = "".join(path.read_text() for path in (ROOT / "benchmarks" / "calls").glob(f"of_{library}*.py"))
+    words = {*re.findall(r"\w+", source)}
+    without = set()
+    for name in classes.split():
+        mine, wanted = (dir(getattr(module, name)) for module in (importlib.import_module(ours), original))
+        # sentencepiece has each name twice: encode_as_ids and EncodeAsIds.
+        twice = {one for one in mine if library == "sentencepiece" and one[0].isupper()}
+        public = {one for one in {*mine} & {*wanted} - twice if not one.startswith("_")}
+        without |= {f"{name}.{one}" for one in public - words - {name}}
+    assert without == {*left_out.REASONS[library]}
 
 
 def test_rows_that_depend_on_no_vocabulary_are_measured_once() -> None:
