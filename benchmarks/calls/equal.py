@@ -50,7 +50,7 @@ def _are_equal(a: Any, b: Any) -> bool:
     """Return whether Python finds two values of one type equal, which is quick; arrays within have no such answer."""
     try:
         return type(a) is type(b) and bool(a == b)
-    except ValueError:
+    except (ValueError, RuntimeError):  # numpy's, torch's
         return False
 
 
