@@ -4,6 +4,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyOb
 from cpython.list cimport PyList_New
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from cpython.set cimport PySet_Contains
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
@@ -232,4 +233,36 @@ def names_at(list ids not None, list names not None):
             return None
         Py_INCREF(item)
         PyList_SET_ITEM(made, i, <PyObject *> item)
+    return made
+
+
+def are_ids(ids) -> bool:
+    """Return whether `ids` is a list of ints from 0 to 2**32 - 1, of no other type."""
+    cdef Py_ssize_t i
+    cdef long long id_
+    cdef int overflow = 0
+    cdef object item
+    if type(ids) is not list:
+        return False
+    for i in range(len(<list> ids)):
+        item = <object> PyList_GET_ITEM(ids, i)
+        if type(item) is not int:
+            return False
+        id_ = PyLong_AsLongLongAndOverflow(item, &overflow)
+        if overflow or not 0 <= id_ < <long long> 1 << 32:
+            return False
+    return True
+
+
+def without(list ids not None, frozenset left_out not None):
+    """Return the ids that are not in `left_out` as a list; None if some are no ints."""
+    cdef Py_ssize_t i
+    cdef object item
+    cdef list made = []
+    for i in range(len(ids)):
+        item = <object> PyList_GET_ITEM(ids, i)
+        if type(item) is not int:
+            return None
+        if not PySet_Contains(left_out, item):
+            made.append(item)
     return made

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from tokkit._core import lists
 from tokkit._core.decode import Detokenizer
 from tokkit.definition import Definition
 from tokkit.errors import OptionError, VocabError
@@ -56,6 +57,12 @@ def without(ids: Iterable[int], special_ids: Collection[int]) -> list[int]:
     >>> without(range(3), {1})
     [0, 2]
     """
+    if (
+        type(ids) is list
+        and isinstance(special_ids, frozenset)
+        and (made := lists.without(ids, special_ids)) is not None
+    ):
+        return made
     return [id_ for id_ in ids if (id_ if type(id_) is int else _as_int(id_)) not in special_ids]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -49,12 +48,12 @@ class Maker:
         self._make, self._words = make, words
         self._add, self._truncation = add_special, truncation
         # With truncation, the encoding is made at once, so that errors of the length are raised here.
-        self._style = None if words or truncation is not None else make.style(add_special)
+        self._style = None if truncation is not None else make.style(add_special)
 
     def of(self, text: Any, pair: Any = None) -> Encoding:
         """Return the encoding of a text or a pair."""
         if self._style is not None and pair is None:
-            found = self._make.engine.columns(text, "all", self._style)
+            found = self._make.engine.columns_of_batch([text], "all", self._style)[0]
             if found is not None:
                 return Encoding.of_found(self, found)
         options: dict[str, Any] = {"add_special": self._add, "truncation": self._truncation}
@@ -63,8 +62,11 @@ class Maker:
     def of_batch(self, given: Batch) -> list[Encoding]:
         """Return the encodings of texts, or of pairs of them."""
         texts, pairs = given
-        if self._style is None or pairs is not None:
-            return [self.of(text, pair) for text, pair in zip(texts, pairs or itertools.repeat(None), strict=False)]
+        if pairs is not None:
+            return [self.of(text, pair) for text, pair in zip(texts, pairs, strict=True)]
+        if self._style is None:
+            options: dict[str, Any] = {"add_special": self._add, "truncation": self._truncation, "padding": None}
+            return list(map(Encoding.of, self._make.encodings(texts, None, "all", pretokenized=self._words, **options)))
         found = self._make.engine.columns_of_batch(texts, "all", self._style)
         make = Encoding.of_found
         return [self.of(text) if one is None else make(self, one) for text, one in zip(texts, found, strict=True)]

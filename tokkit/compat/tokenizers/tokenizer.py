@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from tokkit._core.lists import are_ids
 from tokkit.compat.tokenizers import engine, inputs, json_text, lengths, values
 from tokkit.compat.tokenizers.added_token import AddedToken, AddedTokens, tokens_of
 from tokkit.compat.tokenizers.component import Changes, Component, changed, dumped, is_custom
@@ -245,10 +246,8 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
         """Return the text of ids; ids without a token are skipped."""
-        given, skip = (
-            values.listed("ids", ids, values.token_id),
-            values.flag("skip_special_tokens", skip_special_tokens),
-        )
+        given = ids if are_ids(ids) else values.listed("ids", ids, values.token_id)
+        skip = values.flag("skip_special_tokens", skip_special_tokens)
         made = self._run().made
         try:
             return made.decode(given, skip_special=skip)
