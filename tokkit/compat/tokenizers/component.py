@@ -151,6 +151,15 @@ class Component:
     def _json(self) -> dict[str, Any]:
         return self._state
 
+    _made: tuple[int, Any] | None = None
+
+    def _runs(self) -> Any:
+        """Return the tokkit component, made again after any change."""
+        made = self._made
+        if made is None or made[0] != Changes.count:
+            made = self._made = Changes.count, run(self._stage, self._state)
+        return made[1]
+
     def _shown(self, most: int) -> str:
         if is_custom(self._state):
             dumped(self._state)

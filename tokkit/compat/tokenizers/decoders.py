@@ -6,7 +6,7 @@ from collections.abc import Sequence as ManyOf
 from typing import Any
 
 from tokkit.compat.tokenizers import values
-from tokkit.compat.tokenizers.component import Component, Parts, PatternSetting, Setting, run
+from tokkit.compat.tokenizers.component import Component, Parts, PatternSetting, Setting
 from tokkit.compat.tokenizers.decode_stream import DecodeStream as DecodeStream
 from tokkit.compat.tokenizers.pre_tokenizers import Metaspace as _Metaspace
 from tokkit.compat.tokenizers.pre_tokenizers import _scheme
@@ -26,7 +26,7 @@ class Decoder(Component):
     def decode(self, tokens: ManyOf[str]) -> str:
         """Return the text of tokens."""
         given = values.listed("tokens", tokens, values.text)
-        text: str = run(self._stage, self._state).decode(given)
+        text: str = self._runs().decode(given)
         return text
 
 

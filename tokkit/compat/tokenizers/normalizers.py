@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from tokkit._core.align import AlignedText
 from tokkit.compat.tokenizers import values
 from tokkit.compat.tokenizers.component import Component, Parts, PatternSetting, Setting, failed, is_custom, run
 from tokkit.compat.tokenizers.normalized_string import NormalizedString
@@ -29,7 +30,7 @@ class Normalizer(Component):
         if is_custom(self._state):
             self._by_parts(normalized)
         else:
-            normalized.run(run(self._stage, self._state))
+            normalized.run(self._runs())
 
     def _by_parts(self, normalized: NormalizedString) -> None:
         if "object" not in self._state:
@@ -46,9 +47,14 @@ class Normalizer(Component):
 
     def normalize_str(self, sequence: str) -> str:
         """Return a text normalized."""
-        text = NormalizedString(values.text("sequence", sequence))
-        self.normalize(text)
-        return text.normalized
+        given = values.text("sequence", sequence)
+        if is_custom(self._state):
+            text = NormalizedString(given)
+            self.normalize(text)
+            return text.normalized
+        aligned = AlignedText(given)
+        self._runs().normalize(aligned)
+        return "".join(aligned.pieces)
 
 
 class BertNormalizer(Normalizer):

@@ -7,7 +7,7 @@ from typing import Any
 from tokkit._core.align import AlignedText
 from tokkit._core.text import to_utf8
 from tokkit.compat.tokenizers import values
-from tokkit.compat.tokenizers.component import Component, Parts, PatternSetting, Setting, failed, is_custom, run
+from tokkit.compat.tokenizers.component import Component, Parts, PatternSetting, Setting, failed, is_custom
 from tokkit.compat.tokenizers.normalized_string import BEHAVIORS
 from tokkit.compat.tokenizers.pre_tokenized_string import PreTokenizedString
 from tokkit.encoding.alignment import character_spans
@@ -25,15 +25,12 @@ class PreTokenizer(Component):
         made: PreTokenizer = PreTokenizer._custom(pretok)
         return made
 
-    def _run(self) -> Any:
-        return run(self._stage, self._state)
-
     def pre_tokenize(self, pretok: PreTokenizedString) -> None:
         """Split a `PreTokenizedString`."""
         if not isinstance(pretok, PreTokenizedString):
             raise values.wrong_type("pretok", pretok, "a PreTokenizedString")
         if not is_custom(self._state):
-            pretok.run(self._run())
+            pretok.run(self._runs())
         elif "object" not in self._state:
             for part in self._state["pretokenizers"]:
                 PreTokenizer._of(part).pre_tokenize(pretok)
@@ -55,7 +52,7 @@ class PreTokenizer(Component):
             self.pre_tokenize(text)
             return [(part, span) for part, span, _ in text.get_splits()]
         aligned = AlignedText(sequence)
-        self._run().pretokenize(aligned)
+        self._runs().pretokenize(aligned)
         spans = character_spans(sequence, aligned.piece_spans(), to_utf8(sequence)).tolist()
         return [(part, (start, end)) for part, (start, end) in zip(aligned.pieces, spans, strict=True)]
 

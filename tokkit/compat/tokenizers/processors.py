@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tokkit.compat.tokenizers import values
-from tokkit.compat.tokenizers.component import Component, Parts, Setting, changed, run
+from tokkit.compat.tokenizers.component import Component, Parts, Setting, changed
 from tokkit.compat.tokenizers.encoding import Encoding
 from tokkit.encoding.encoding import replaced
 
@@ -23,14 +23,14 @@ class PostProcessor(Component):
 
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
         """Return the number of tokens added to a text, or to a pair."""
-        n: int = run(self._stage, self._state).n_added(pair=values.flag("is_pair", is_pair))
+        n: int = self._runs().n_added(pair=values.flag("is_pair", is_pair))
         return n
 
     def process(self, encoding: Encoding, pair: Encoding | None = None, add_special_tokens: bool = True) -> Encoding:
         """Return an encoding, or a pair of them, with special tokens."""
         add = values.flag("add_special_tokens", add_special_tokens)
         first, second = given_to(self, encoding, pair, add)
-        processor = run(self._stage, self._state)
+        processor = self._runs()
         return Encoding.of(processor.process(first, second, add_special=add))
 
 
