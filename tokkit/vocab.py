@@ -123,6 +123,21 @@ class Vocab:
             self._index = TokenIndex(self.blob, self.offsets)
         return self._index
 
+    @property
+    def first_repeated(self) -> int | None:
+        """The first id whose token has the bytes of a lower id's; None if there is none."""
+        return None if self._numbers().twice < 0 else self._numbers().twice
+
+    @property
+    def is_text(self) -> bool:
+        """Whether each token is valid UTF-8."""
+        starts = self.offsets[:-1][self.offsets[1:] > self.offsets[:-1]]
+        try:
+            self.blob.decode()
+        except UnicodeDecodeError:
+            return False
+        return not np.any((np.frombuffer(self.blob, np.uint8)[starts] & 0xC0) == 0x80)
+
     @overload
     def __getitem__(self, key: int) -> bytes: ...
     @overload

@@ -109,9 +109,10 @@ def texts() -> list[str]:
 
 def by_hand(tok: tokkit.Tokenizer, splits: tuple[str, ...]) -> Any:
     """Return the vocabulary in tokenizers, with the splits made of its own components."""
-    vocab, merges, whole_piece = symbol_tables.write(tok.definition)
-    pairs = [tuple(merge.split(" ")) for merge in merges]
-    made = tokenizers.Tokenizer(tokenizers.models.BPE(vocab, pairs, ignore_merges=whole_piece))
+    spelt = symbol_tables.write(tok.definition)
+    pairs = [tuple(merge.split(" ")) for merge in spelt.lines().decode().split("\n")[:-1]]
+    model = tokenizers.models.BPE(spelt.table.as_dict(), pairs, ignore_merges=spelt.whole_piece)
+    made = tokenizers.Tokenizer(model)
     components = [component(split) for split in splits]
     if GPT2 not in splits:
         components.append(tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))

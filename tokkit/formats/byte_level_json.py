@@ -167,28 +167,3 @@ def _write_split(split: Split) -> dict[str, Any]:
     texts = patterns.in_files("in turn").get(split.pattern) or (split_patterns.write(split.pattern, ONIGURUMA),)
     by_pattern = [_split(text, "Isolated" if keep else "Removed", invert=not keep) for text in texts]
     return {"type": "Sequence", "pretokenizers": [*by_pattern, byte_level]}
-
-
-def _after_vocab(definition: Definition) -> frozenset[int]:
-    """Return the ids of added tokens that the model lacks, if they are the ids after its last one, as in files."""
-    n = len(definition.vocab) - len(definition.added_ids)
-    own = sorted(definition.added_ids)
-    return definition.added_ids if own == list(range(n, n + len(own))) else frozenset()
-
-
-def write_model(definition: Definition, *, added_apart: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the short fields of the model, and its tables (with `added_apart`, without added tokens)."""
-    apart = _after_vocab(definition) if added_apart else ()
-    vocab, merges, whole_piece = symbol_tables.write(definition, apart=apart)
-    fields = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": None,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        # After a split that drops bytes, whole pretokens need no rule of their own; `write_pretokenizer` checks that.
-        "ignore_merges": whole_piece and not byte_vocabulary.dropped_bytes(definition),
-    }
-    return fields, {"vocab": vocab, "merges": merges}

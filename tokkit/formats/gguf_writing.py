@@ -145,10 +145,11 @@ def _vocabulary(definition: Definition) -> Vocabulary:
 
 
 def _of_bytes(definition: Definition, split: Split) -> Vocabulary:
-    symbols, merges, whole_piece = symbol_tables.write(definition)
-    name = gguf_splits.name_of(split, None if byte_vocabulary.merges_make_all(definition) else whole_piece)
+    spelt = symbol_tables.write(definition)
+    merges = spelt.lines().decode().split("\n")[:-1]
+    name = gguf_splits.name_of(split, None if byte_vocabulary.merges_make_all(definition) else spelt.whole_piece)
     tokens, types = _blank(definition.vocab.n_ids)
-    for text, id_ in symbols.items():
+    for text, id_ in spelt.table.as_dict().items():
         tokens[id_], types[id_] = text, NORMAL
     _mark_added(definition, types)
     flags = {"normalizer.nfc": True} if definition.normalizer == NFC() else {}

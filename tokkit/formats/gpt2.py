@@ -17,7 +17,8 @@ from tokkit.decoders.bpe import BPE as BPEDecoder
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.files import files, strict_json
-from tokkit.formats import byte_vocabulary, model_json, published, symbol_tables
+from tokkit.formats import byte_vocabulary, model_json, published, symbol_tables, table_text
+from tokkit.formats.table_text import ONE_LINE, written
 from tokkit.formats.tables import Table
 from tokkit.models.char_bpe import CharBPE, merge_ids
 from tokkit.normalizers.bert import Bert as BertNormalizer
@@ -136,12 +137,12 @@ def write(definition: Definition) -> tuple[bytes, bytes, bytes]:
             f"vocab.json and merges.txt cannot hold this vocabulary: the byte {dropped[0]:#04x} has no token, so "
             "some text would have no ids; write tokenizer.json"
         )
-    vocab, merges, whole_piece = symbol_tables.write(definition)
-    if whole_piece and not byte_vocabulary.merges_make_all(definition):
+    spelt = symbol_tables.write(definition)
+    if spelt.whole_piece and not byte_vocabulary.merges_make_all(definition):
         raise FormatError(
             "vocab.json and merges.txt cannot specify that a pretoken which is a token skips merging, and "
             "merging does not make every token; write tokenizer.json"
         )
     special = dict(sorted(definition.special_tokens.items(), key=lambda item: item[1]))
-    tables = [json.dumps(table, ensure_ascii=False, separators=(",", ":")).encode() for table in (vocab, special)]
-    return tables[0], "\n".join([VERSION_LINE, *merges, ""]).encode(), tables[1]
+    added = json.dumps(special, ensure_ascii=False, separators=(",", ":")).encode()
+    return written(table_text.ids(spelt.table, ONE_LINE)), b"%b\n%b" % (VERSION_LINE.encode(), spelt.lines()), added

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit.checks import is_text
-from tokkit.definition import AddedToken, Definition
+from tokkit.definition import AddedToken
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.files import decimals, strict_json
 from tokkit.files.strict_json import Section
@@ -229,60 +229,3 @@ def _check_free(id_: int, text: str, vocab: Table, token: Section) -> None:
             f"{token.at('id')}: tokenizers would give {text!r} the id {id_}, the number of tokens before it, but "
             f"{owner!r} has this id: add {text!r} to model.vocab with an id of its own"
         )
-
-
-def write_added(definition: Definition, vocab: dict[str, int] | list[Any]) -> list[dict[str, Any]]:
-    """Return the added tokens as JSON data, in order of their ids; `vocab` is the model's table in the file.
-
-    FormatError if tokenizers, and so `read_added`, would give one another id.
-    """
-    own = vocab if isinstance(vocab, dict) else {entry[0]: id_ for id_, entry in enumerate(vocab)}
-    names = ("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
-    in_turn = sorted(definition.added_tokens, key=lambda token: token.id)
-    next_id = len(vocab)
-    for token in in_turn:
-        expected = own.get(token.content, next_id)
-        if token.id != expected:
-            raise FormatError(
-                f"the added token {token.content!r} has the id {token.id}, but tokenizers would give it {expected}: "
-                "a tokenizer.json cannot set the id of a token that the model does not have"
-            )
-        next_id += token.content not in own
-    return [{name: getattr(token, name) for name in names} for token in in_turn]
-
-
-# ---- writing
-
-
-OF_BPE = (
-    *("dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix"),
-    *("fuse_unk", "byte_fallback", "ignore_merges"),
-)
-OF_WORDPIECE = ("unk_token", "continuing_subword_prefix", "max_input_chars_per_word")
-
-
-def write_model(definition: Definition) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of a model of components: those of a line, and its tables."""
-    vocab, model = definition.vocab, definition.model
-    if not isinstance(model, (Unigram, CharBPE, WordPiece, WordLevel)):
-        raise FormatError(f"a tokenizer.json cannot have a model of the type {type(model).__name__}")
-    own: dict[str, int] = {} if vocab.empty is None else {"": vocab.empty}
-    for token, id_ in vocab.items():
-        if id_ not in definition.added_ids:
-            text = token.decode()
-            if text in own:
-                raise FormatError(f"the ids {own[text]} and {id_} have the same token, {text!r}")
-            own[text] = id_
-    if isinstance(model, Unigram):
-        n = len(model.scores)
-        if list(own.values()) != list(range(n)):
-            raise FormatError(f"the {n} scores must be those of the ids 0 to {n - 1}")
-        fields = {"type": "Unigram", "unk_id": model.unk_id, "byte_fallback": model.byte_fallback}
-        return fields, {"vocab": [[token, score] for token, score in zip(own, model.scores.tolist(), strict=True)]}
-    if isinstance(model, CharBPE):
-        tokens = {id_: token for token, id_ in own.items()}
-        pairs = [[tokens[left], tokens[right]] for left, right, _ in model.merges.tolist()]
-        return {"type": "BPE", **{name: getattr(model, name) for name in OF_BPE}}, {"vocab": own, "merges": pairs}
-    if isinstance(model, WordPiece):
-        return {"type": "WordPiece", **{name: getattr(model, name) for name in OF_WORDPIECE}}, {"vocab": own}
-    return {"type": "WordLevel", "unk_token": model.unk_token}, {"vocab": own}

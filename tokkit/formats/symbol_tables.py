@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import byte_symbols
-from tokkit._core.token_tables import translate
+from tokkit._core.token_tables import TokenIndex, translate
+from tokkit._core.writing import first_not_joined, merge_lines, spell_bytes
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.files import strict_json
@@ -139,36 +140,74 @@ def _merges(
         yield merge
 
 
-def write(definition: Definition, *, apart: Collection[int] = ()) -> tuple[dict[str, int], list[str], bool]:
-    """Return (symbols → id, special tokens included; merges as "left right"; whole_piece).
+class Spelt(NamedTuple):
+    """The tables of byte-level BPE in byte symbols."""
+
+    tokens: Packed
+    """Token → its symbols, or the text of a special token, by id."""
+    table: Table
+    """The tokens of the model's table, with special ones, in the order of their ids."""
+    merges: NDArray[np.uint32]
+    """The ids of left, right and result, (n, 3)."""
+    whole_piece: bool
+
+    def lines(self) -> bytes:
+        """Return the merges as lines of "left right"."""
+        return merge_lines(*self.tokens, np.ascontiguousarray(self.merges))
+
+
+def write(definition: Definition, *, apart: Collection[int] = ()) -> Spelt:
+    """Return the tables of byte-level BPE.
 
     `apart` are the ids of added tokens that are elsewhere in the file. FormatError if the tables would not give every
     text the definition's ids.
     """
-    blob, offsets = byte_vocabulary.ordinary_tokens(definition)
     merges, whole_piece = byte_vocabulary.merge_list(definition)
-    symbols = byte_symbols.to_symbols(blob)
-    bounds = offsets.tolist()
-    tokens = [symbols[start:end] for start, end in pairwise(bounds)]
-    vocab = {token: id_ for id_, token in enumerate(tokens) if token}
-    if len(vocab) < np.count_nonzero(np.diff(offsets)):
-        id_ = next(i for i, token in enumerate(tokens) if token and vocab[token] != i)
-        raise FormatError(f"the ids {id_} and {vocab[tokens[id_]]} have the same bytes, {definition.vocab[id_]!r}")
-    for text, id_ in sorted(definition.added_vocab.items(), key=lambda item: item[1]):
+    vocab, added = definition.vocab, definition.added_vocab
+    marks = np.zeros(vocab.n_ids, dtype=np.uint8)
+    marks[list(added.values())] = 1
+    tokens = spell_bytes(vocab.blob, vocab.offsets, marks, byte_symbols.SYMBOLS)
+    present = vocab.offsets[1:] > vocab.offsets[:-1]
+    present[list(apart)] = False
+    if vocab.empty is not None:
+        present[vocab.empty] = True
+    if TokenIndex(*tokens).twice >= 0:
+        _refuse_repeats(definition)
+    if whole_piece:
+        _refuse_pieces(added)
+    _check_merges(merges, *byte_vocabulary.ordinary_tokens(definition))
+    return Spelt(tokens, Table.by_number(tokens, np.flatnonzero(present)), merges, whole_piece)
+
+
+def _refuse_repeats(definition: Definition) -> None:
+    """Raise FormatError if two tokens are spelt alike."""
+    bounds = pairwise(byte_vocabulary.ordinary_tokens(definition)[1].tolist())
+    own = [id_ for id_, (start, end) in enumerate(bounds) if start < end]
+    vocab = {byte_symbols.to_symbols(definition.vocab[id_]): id_ for id_ in own}
+    for id_ in own:
+        last = vocab[byte_symbols.to_symbols(definition.vocab[id_])]
+        if last != id_:
+            raise FormatError(f"the ids {id_} and {last} have the same bytes, {definition.vocab[id_]!r}")
+    for text, _ in sorted(definition.added_vocab.items(), key=lambda item: item[1]):
         if text in vocab:
             raise FormatError(f"the special token {text!r} is written like the ordinary token with id {vocab[text]}")
-        if whole_piece and not text.isascii() and byte_symbols.is_symbols(text):
+
+
+def _refuse_pieces(added: Mapping[str, int]) -> None:
+    """Raise FormatError if a special token is spelt like a pretoken, which may be a whole token."""
+    for text in sorted((text for text in added if not text.isascii()), key=added.__getitem__):
+        if byte_symbols.is_symbols(text):
             piece = byte_symbols.to_bytes(text)
             if byte_symbols.is_utf_8(piece):  # else it is never a pretoken
                 raise FormatError(f"the special token {text!r} is written like the token {piece.decode()!r}")
-        if id_ not in apart:
-            vocab[text] = id_
-    if definition.vocab.empty is not None:
-        vocab[""] = definition.vocab.empty
-    lines = []
-    for number, (left, right, result) in enumerate(merges.tolist()):
-        known = max(left, right, result) < len(tokens) and tokens[left] and tokens[right]
-        if not known or tokens[left] + tokens[right] != tokens[result]:
-            raise VocabError(f"merge {number}, {left} and {right} to {result}, does not join ordinary tokens")
-        lines.append(f"{tokens[left]} {tokens[right]}")
-    return dict(sorted(vocab.items(), key=lambda item: item[1])), lines, whole_piece
+
+
+def _check_merges(merges: NDArray[np.uint32], blob: bytes, offsets: NDArray[np.int64]) -> None:
+    """Raise VocabError for a merge that does not join ordinary tokens."""
+    outside = np.flatnonzero((merges >= len(offsets) - 1).any(axis=1))
+    number = int(outside[0]) if len(outside) else -1
+    joined = merges[:number] if len(outside) else merges
+    wrong = first_not_joined(blob, offsets, np.ascontiguousarray(joined))
+    if (number := number if wrong < 0 else wrong) >= 0:
+        left, right, result = merges[number].tolist()
+        raise VocabError(f"merge {number}, {left} and {right} to {result}, does not join ordinary tokens")

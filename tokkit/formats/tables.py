@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core import files
 from tokkit._core.token_tables import TokenIndex, gather
+from tokkit._core.writing import pack_strings
 from tokkit.errors import FormatError
 from tokkit.files import strict_json
 
@@ -56,25 +57,47 @@ class Table:
     ids: NDArray[np.int64]
     scores: NDArray[np.float64] | None = None
     is_text: bool = True
-    index: TokenIndex = field(init=False)
+    _index: TokenIndex | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "index", TokenIndex(self.blob, self.offsets))
+    @property
+    def index(self) -> TokenIndex:
+        """The numbers of the tokens by their bytes, made when it is first needed."""
+        if self._index is None:
+            object.__setattr__(self, "_index", TokenIndex(self.blob, self.offsets))
+        return cast("TokenIndex", self._index)
+
+    @classmethod
+    def by_number(cls, tokens: Packed, ids: NDArray[np.int64], scores: NDArray[np.float64] | None = None) -> Table:
+        """Return the tokens with these ids as numbers, in the order of the ids."""
+        blob, offsets = tokens
+        if len(ids) != len(offsets) - 1 or np.any(ids != np.arange(len(ids))):
+            blob, offsets = gather(blob, offsets, ids)
+        return cls(blob, offsets, ids, scores)
+
+    def sorted(self) -> Table:
+        """Return the table in the order of its ids."""
+        if np.all(self.ids[1:] >= self.ids[:-1]):
+            return self
+        order = np.argsort(self.ids, kind="stable")
+        scores = None if self.scores is None else self.scores[order]
+        return Table(*gather(self.blob, self.offsets, order), self.ids[order], scores, self.is_text)
 
     @classmethod
     def of(cls, ids: Mapping[str, int], scores: Sequence[float] | None = None) -> Table:
         """Pack tokens whose ids have been checked."""
-        encoded = [token.encode("utf-8", "surrogatepass") for token in ids]
-        blob, offsets = b"".join(encoded), np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum(list(map(len, encoded)), out=offsets[1:])
         numbers = np.fromiter(ids.values(), dtype=np.int64, count=len(ids))
-        try:
-            blob.decode()
-        except UnicodeDecodeError:
-            is_text = False
-        else:
-            is_text = True
-        return cls(blob, offsets, numbers, None if scores is None else np.array(scores, dtype=np.float64), is_text)
+        return cls._packed(list(ids), numbers, None if scores is None else np.array(scores, dtype=np.float64))
+
+    @classmethod
+    def of_scores(cls, scored: Sequence[Sequence[Any]]) -> Table:
+        """Pack tokens with their scores, as in the file of a Unigram model; they need not be distinct."""
+        scores = np.fromiter((score for _, score in scored), dtype=np.float64, count=len(scored))
+        return cls._packed([token for token, _ in scored], np.arange(len(scored)), scores)
+
+    @classmethod
+    def _packed(cls, tokens: list[str], ids: NDArray[np.int64], scores: NDArray[np.float64] | None) -> Table:
+        blob, offsets, is_text = pack_strings(tokens)
+        return cls(blob, offsets, ids, scores, is_text)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -88,10 +111,11 @@ class Table:
         number = self.find(token)
         return default if number < 0 else int(self.ids[number])
 
-    def as_dict(self) -> dict[str, int]:
-        """Return token → id in the file's order, for messages."""
-        tokens = [self.blob[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(self.offsets.tolist())]
-        return dict(zip(tokens, self.ids.tolist(), strict=True))
+    def as_dict(self, most: int | None = None) -> dict[str, int]:
+        """Return token → id in the file's order, of at most `most` tokens."""
+        bounds = pairwise(self.offsets[: None if most is None else most + 1].tolist())
+        tokens = [self.blob[a:b].decode("utf-8", "surrogatepass") for a, b in bounds]
+        return dict(zip(tokens, self.ids[:most].tolist(), strict=True))
 
     @property
     def empty(self) -> int | None:

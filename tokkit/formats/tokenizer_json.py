@@ -11,9 +11,9 @@ from tokkit.definition import AddedToken, Definition, Split
 from tokkit.encoding.length_rules import Padding, Truncation
 from tokkit.engine.special_tokens import vanished
 from tokkit.errors import FormatError, TokkitError
-from tokkit.files import decimals, strict_json
+from tokkit.files import strict_json
 from tokkit.files.strict_json import Section
-from tokkit.formats import byte_level_json, components, model_json, tables
+from tokkit.formats import byte_level_json, components, model_json, model_text, table_text, tables
 from tokkit.formats.differences import Rule
 from tokkit.models.bpe import BPE
 from tokkit.models.char_bpe import CharBPE
@@ -159,10 +159,7 @@ def write(definition: Definition, *, added_apart: bool = False) -> bytes:
         raise FormatError(f"a tokenizer.json would give other ids: {rules[0].what}")
     _check_vanished(definition.added_tokens, definition.normalizer)
     by_bytes = isinstance(definition.model, BPE)
-    if by_bytes:
-        fields, tables = byte_level_json.write_model(definition, added_apart=added_apart)
-    else:
-        fields, tables = model_json.write_model(definition)
+    model = model_text.write_bytes(definition, added_apart) if by_bytes else model_text.write_components(definition)
     given = {
         "normalizer": definition.normalizer,
         "post_processor": definition.postprocessor,
@@ -179,14 +176,14 @@ def write(definition: Definition, *, added_apart: bool = False) -> bytes:
     head = {
         "version": "1.0",
         **write_lengths(definition.truncation, definition.padding),
-        "added_tokens": model_json.write_added(definition, tables["vocab"]),
+        "added_tokens": model_text.write_added(definition, model.n_own, model.own),
         **{name: written[name] for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder")},
     }
-    lines = [f"{_dump(key)}: {_dump(value, 2)}" for key, value in head.items()]
-    inner = [f"{_dump(key)}: {_dump(value)}" for key, value in fields.items()]
-    inner += [f"{_dump(key)}: {_dump_lines(table)}" for key, table in tables.items()]
-    lines.append('"model": {\n    ' + ",\n    ".join(inner) + "\n  }")
-    return ("{\n  " + ",\n  ".join(lines) + "\n}\n").encode("utf-8")
+    inner: list[tuple[bytes, bytes | table_text.Part]] = [(_dump(k), _dump(v)) for k, v in model.fields.items()]
+    inner += [(_dump(key), table) for key, table in model.tables.items()]
+    outer = [(_dump(key), value if callable(value) else _dump(value, 2)) for key, value in head.items()]
+    outer.append((b'"model"', table_text.fields(inner, b"\n  ", b": ")))
+    return table_text.written(table_text.fields(outer, b"\n", b": "), end=b"\n")
 
 
 def write_lengths(truncation: Truncation | None, padding: Padding | None) -> dict[str, Any]:
@@ -225,23 +222,7 @@ def _write_padding(padding: Padding | None) -> dict[str, Any] | None:
     }
 
 
-def _dump(value: object, depth: int = 0) -> str:
+def _dump(value: object, depth: int = 0) -> bytes:
     """Return JSON, indented by `depth` spaces."""
-    return json.dumps(value, ensure_ascii=False, indent=2 if depth else None).replace("\n", "\n" + " " * depth)
-
-
-def _dump_entry(entry: list[Any]) -> str:
-    """Return JSON of two tokens, or of a token and its score in digits that tokenizers reads exactly."""
-    first, second = entry
-    score = decimals.write(second) if isinstance(second, float) else json.dumps(second, ensure_ascii=False)
-    return f"[{json.dumps(first, ensure_ascii=False)}, {score}]"
-
-
-def _dump_lines(table: dict[str, int] | list[Any]) -> str:
-    """Return JSON of a large table with one entry per line; with separators, because `indent` uses the slow encoder."""
-    if not table:
-        return json.dumps(table)
-    if isinstance(table, list) and isinstance(table[0], list):
-        return "[\n      " + ",\n      ".join(map(_dump_entry, table)) + "\n    ]"
-    text = json.dumps(table, ensure_ascii=False, separators=(",\n      ", ": "))
-    return f"{text[0]}\n      {text[1:-1]}\n    {text[-1]}"
+    text = json.dumps(value, ensure_ascii=False, indent=2 if depth else None)
+    return text.replace("\n", "\n" + " " * depth).encode()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from tokkit.compat.tokenizers import values
-
-FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+from tokkit.formats.table_text import FLAGS, Part, Style, added_tokens
 
 
 class AddedToken:
@@ -133,6 +133,13 @@ class AddedTokens:
     def json(self) -> list[dict[str, Any]]:
         """Return the tokens as in a tokenizer.json, sorted by id."""
         return [{"id": id_, **self.tokens[id_].fields()} for id_ in sorted(self.tokens)]
+
+    def text(self, style: Style) -> Part:
+        """Return the JSON of `json`."""
+        ids = sorted(self.tokens)
+        tokens = [self.tokens[id_] for id_ in ids]
+        contents = [token.content for token in tokens]
+        return added_tokens(ids, contents, map(operator.attrgetter(*FLAGS), tokens), style)
 
 
 def _of(token: Any, special: bool) -> AddedToken | None:

@@ -10,6 +10,7 @@ from tokkit.compat.tokenizers import json_text, values
 from tokkit.errors import FormatError, TokkitError
 from tokkit.files import strict_json
 from tokkit.formats import components
+from tokkit.formats.table_text import Part, written
 
 CUSTOM = "Custom"
 """The "type" of a component in Python; the key "object" has it, as a `Held`."""
@@ -89,6 +90,7 @@ class Component:
     _kinds: ClassVar[dict[str, type[Component]]]
     """Type in the JSON → class; each stage has its own mapping."""
     _state: dict[str, Any]
+    _kept: tuple[object, bytes] | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -160,6 +162,14 @@ class Component:
             made = self._made = Changes.count, run(self._stage, self._state)
         return made[1]
 
+    def _part(self, *, pretty: bool) -> Part:
+        """Return the JSON in a tokenizer.json, kept until any component changes: a charsmap in it is long."""
+        key = Changes.count, pretty
+        if self._kept is None or self._kept[0] != key:
+            self._kept = key, written(json_of(self._json(), pretty=pretty, depth=1))
+        text = self._kept[1]
+        return lambda out: out.put(text)
+
     def _shown(self, most: int) -> str:
         if is_custom(self._state):
             dumped(self._state)
@@ -172,12 +182,17 @@ class Component:
         return self._shown(json_text.MAX_IN_STR)
 
 
-def dumped(state: Any, *, pretty: bool = False) -> bytes:
-    """Return the JSON; FormatError if it contains a component in Python."""
+def json_of(state: dict[str, Any], *, pretty: bool = False, depth: int = 0) -> Part:
+    """Return the JSON, of which values that are functions write themselves; FormatError for a component in Python."""
     try:
-        return json_text.dumps(state, pretty=pretty).encode()
+        return json_text.fields(state, pretty=pretty, depth=depth)
     except TypeError:
         raise FormatError("a component in Python cannot be written to a file, pickled or shown") from None
+
+
+def dumped(state: dict[str, Any]) -> bytes:
+    """Return the JSON on one line."""
+    return written(json_of(state))
 
 
 def is_custom(state: dict[str, Any] | None) -> bool:

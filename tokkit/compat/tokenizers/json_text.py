@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tokkit.compat.tokenizers.values import single
 from tokkit.files import decimals
+from tokkit.formats import table_text
+from tokkit.formats.table_text import Part
 
 WORDS = frozenset(("prepend_scheme", "behavior", "direction", "strategy", "progress_format"))
 """Fields with names of choices, which a repr shows without quotes."""
@@ -25,6 +28,18 @@ def dumps(value: Any, *, pretty: bool = False) -> str:
             value, ensure_ascii=False, separators=(",", ": ") if pretty else (",", ":"), indent=2 if pretty else None
         )
     return _written(value, "\n" if pretty else "")
+
+
+def fields(given: Mapping[str, Any], *, pretty: bool = False, depth: int = 0) -> Part:
+    """Return the JSON of an object at this depth, of which values that are functions write themselves."""
+    line = "\n" + "  " * depth if pretty else ""
+
+    def text(value: Any) -> bytes:
+        text = dumps(value, pretty=pretty)
+        return (text.replace("\n", line + "  ") if pretty else text).encode()
+
+    parts = [(dumps(key).encode(), value if callable(value) else text(value)) for key, value in given.items()]
+    return table_text.fields(parts, line.encode(), b": " if pretty else b":")
 
 
 def _has_floats(value: Any) -> bool:

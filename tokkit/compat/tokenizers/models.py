@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from typing import Any
 
-from tokkit.compat.tokenizers import values
-from tokkit.compat.tokenizers.component import Component, Setting, changed
+from tokkit.compat.tokenizers import json_text, model_text, values
+from tokkit.compat.tokenizers.component import Component, Setting, changed, dumped, json_of
 from tokkit.compat.tokenizers.encoding import Encoding
 from tokkit.compat.tokenizers.pre_tokenized_string import Token
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.files import strict_json
-from tokkit.formats.tables import Merges, Table
+from tokkit.formats.table_text import INDENTED, ONE_LINE, Part, written
+from tokkit.formats.tables import Table
 
 Vocab = dict[str, int]
 VERSIONS = itertools.count()
@@ -53,8 +53,20 @@ class Model(Component):
         small = {key: value for key, value in self._state.items() if key not in ("vocab", "merges")}
         return repr(small), self._version
 
-    def _json(self) -> dict[str, Any]:
-        return {**self._state, "vocab": dict(sorted(self._ids.items(), key=lambda item: item[1]))}
+    def _json(self, most: int | None = None) -> dict[str, Any]:
+        """Return the model with at most `most` entries of each table."""
+        return {**self._state, "vocab": model_text.first_ids(self._state["vocab"], most)}
+
+    def _text(self, *, pretty: bool = False, depth: int = 0) -> Part:
+        """Return the JSON of the model, indented as in a tokenizer.json or on one line."""
+        tables = model_text.tables(self._state, INDENTED if pretty else ONE_LINE)
+        return json_of({**self._state, **tables}, pretty=pretty, depth=depth)
+
+    def __getstate__(self) -> bytes:
+        return written(self._text())
+
+    def _shown(self, most: int) -> str:
+        return json_text.shown(self._json(most + 1), most)
 
     def __setstate__(self, state: bytes) -> None:
         super().__setstate__(state)
@@ -117,17 +129,17 @@ class Model(Component):
         written = []
         for file, text in self._files().items():
             path = os.path.join(folder, f"{prefix}-{file}" if prefix else file)
-            with open(path, "w", encoding="utf-8", newline="") as opened:
+            with open(path, "wb") as opened:
                 opened.write(text)
             written.append(path)
         return written
 
-    def _files(self) -> dict[str, str]:
+    def _files(self) -> dict[str, bytes]:
         """Return name → text of the model's own files."""
         return {}
 
-    def _in_order(self) -> Vocab:
-        return dict(sorted(self._ids.items(), key=lambda item: item[1]))
+    def _vocab_json(self) -> bytes:
+        return written(model_text.tables({"vocab": self._state["vocab"]}, ONE_LINE)["vocab"])
 
 
 def _vocab(name: str, vocab: Any) -> Vocab:
@@ -223,22 +235,12 @@ class BPE(Model):
         """Return the model of a vocab.json and a merges.txt."""
         return cls(*cls.read_file(vocab, merges), **options)
 
-    @property
-    def _merges(self) -> list[list[str]]:
-        merges = self._state["merges"]
-        if isinstance(merges, Merges):
-            parts = merges.text.decode().split("\0") if merges.n else []
-            if merges.between:
-                return [part.split(" ", 1) for part in parts]
-            return [list(pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
-        return [merge.split(" ") if isinstance(merge, str) else list(merge) for merge in merges]
+    def _json(self, most: int | None = None) -> dict[str, Any]:
+        return {**super()._json(most), "merges": model_text.first_merges(self._state["merges"], most)}
 
-    def _json(self) -> dict[str, Any]:
-        return {**super()._json(), "merges": self._merges}
-
-    def _files(self) -> dict[str, str]:
-        lines = [f"{left} {right}\n" for left, right in self._merges]
-        return {"vocab.json": _dumped(self._in_order()), "merges.txt": "#version: 0.2\n" + "".join(lines)}
+    def _files(self) -> dict[str, bytes]:
+        lines = model_text.merge_lines(self._state["merges"])
+        return {"vocab.json": self._vocab_json(), "merges.txt": b"#version: 0.2\n" + lines}
 
     def _clear_cache(self) -> None:
         """Do nothing: the caches of tokkit are bounded."""
@@ -281,8 +283,8 @@ class WordPiece(Model):
         """Return the model of a vocab.txt."""
         return cls(cls.read_file(vocab), **options)
 
-    def _files(self) -> dict[str, str]:
-        return {"vocab.txt": "".join(f"{token}\n" for token in self._in_order())}
+    def _files(self) -> dict[str, bytes]:
+        return {"vocab.txt": model_text.token_lines(self._state["vocab"])}
 
 
 class WordLevel(Model):
@@ -316,8 +318,8 @@ class WordLevel(Model):
         """Return the model of a vocab.json."""
         return cls(cls.read_file(vocab), unk_token)
 
-    def _files(self) -> dict[str, str]:
-        return {"vocab.json": _dumped(self._in_order())}
+    def _files(self) -> dict[str, bytes]:
+        return {"vocab.json": self._vocab_json()}
 
 
 def _scored(name: str, piece: Any) -> list[Any]:
@@ -376,21 +378,15 @@ class Unigram(Model):
         self._nbest_size = None if nbest_size is None else values.unsigned("nbest_size", nbest_size)
         changed()
 
-    def _json(self) -> dict[str, Any]:
-        vocab = self._state["vocab"]
-        if isinstance(vocab, Table) and vocab.scores is not None:
-            vocab = [[token, score] for token, score in zip(vocab.as_dict(), vocab.scores.tolist(), strict=True)]
-        return {**self._state, "vocab": vocab}
+    def _json(self, most: int | None = None) -> dict[str, Any]:
+        return {**self._state, "vocab": model_text.first_scores(self._state["vocab"], most)}
 
-    def _files(self) -> dict[str, str]:
-        return {"unigram.json": _dumped({k: v for k, v in self._json().items() if k != "type"})}
+    def _files(self) -> dict[str, bytes]:
+        state = {key: value for key, value in self._state.items() if key != "type"}
+        return {"unigram.json": dumped({**state, **model_text.tables(state, ONE_LINE, read_back=False)})}
 
     def _clear_cache(self) -> None:
         """Do nothing: the caches of tokkit are bounded."""
 
     def _resize_cache(self, capacity: int) -> None:
         """Do nothing: the caches of tokkit are bounded."""
-
-
-def _dumped(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

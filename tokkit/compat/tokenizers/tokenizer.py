@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tokkit._core.lists import are_ids
-from tokkit.compat.tokenizers import engine, inputs, json_text, lengths, values
+from tokkit.compat.tokenizers import engine, inputs, json_text, lengths, values, whole_text
 from tokkit.compat.tokenizers.added_token import AddedToken, AddedTokens, tokens_of
-from tokkit.compat.tokenizers.component import Changes, Component, changed, dumped, is_custom
+from tokkit.compat.tokenizers.component import Changes, Component, changed
 from tokkit.compat.tokenizers.decoders import Decoder
 from tokkit.compat.tokenizers.encoding import Encoding
 from tokkit.compat.tokenizers.models import BPE, Model
@@ -128,38 +128,28 @@ class Tokenizer:
 
     def to_str(self, pretty: bool = False) -> str:
         """Return the text of a tokenizer.json."""
-        return dumped(self._json(), pretty=values.flag("pretty", pretty)).decode()
+        return whole_text.json(self, pretty=values.flag("pretty", pretty)).as_text()
 
     def save(self, path: str, pretty: bool = True) -> None:
         """Write a tokenizer.json."""
-        text = self.to_str(pretty)
-        with open(values.text("path", path), "w", encoding="utf-8", newline="") as file:
+        text = whole_text.json(self, pretty=values.flag("pretty", pretty)).take()
+        with open(values.text("path", path), "wb") as file:
             file.write(text)
-
-    def _json(self) -> dict[str, Any]:
-        stages = {key: None if stage is None else stage._json() for key, stage in self._stages.items()}
-        added = self._added.json()
-        return {"version": "1.0", **self._lengths.json(), "added_tokens": added, **stages, "model": self._model._json()}
 
     def __getnewargs__(self) -> tuple[Model]:
         return (BPE(),)
 
     def __getstate__(self) -> bytes:
-        return dumped(self._json())
+        return whole_text.json(self).take()
 
     def __setstate__(self, state: bytes) -> None:
         self.__dict__.update(_read(state).__dict__)
 
-    def _shown(self, most: int) -> str:
-        if any(stage is not None and is_custom(stage._state) for stage in self._stages.values()):
-            dumped(self._json())
-        return json_text.shown(self._json(), most, name="Tokenizer")
-
     def __repr__(self) -> str:
-        return self._shown(json_text.MAX_SHOWN)
+        return whole_text.shown(self, json_text.MAX_SHOWN)
 
     def __str__(self) -> str:
-        return self._shown(json_text.MAX_IN_STR)
+        return whole_text.shown(self, json_text.MAX_IN_STR)
 
     # ---- the engine
 
