@@ -141,7 +141,8 @@ class Definition:
         added = {token.content: token for token in self.added_tokens}
         for text, id_ in checked_special_tokens(self.special_tokens).items():
             added.setdefault(text, AddedToken(text, id_, special=True))
-        for token in added.values():
+        same = self.vocab.has_all((token.id, token.content.encode("utf-8")) for token in added.values())
+        for token in () if same else added.values():
             if token.id not in self.vocab or self.vocab[token.id] != token.content.encode("utf-8"):
                 kind = "special" if token.special else "added"
                 raise VocabError(
@@ -181,6 +182,21 @@ class Definition:
         name = self.name if more == self.special_tokens else ""
         added_ids = self.added_ids | {id_ for id_ in tokens.values() if id_ not in self.vocab}
         return replace(self, vocab=vocab, special_tokens=more, name=name, added_ids=added_ids)
+
+    def only_adds_to(self, other: Definition) -> bool:
+        """Return whether this is another definition with more added tokens, all of them after its last id.
+
+        Such tokens change nothing in what the model makes of the text around them.
+        """
+        n = len(other.added_tokens)
+        parts = ("model", "pretokenizer", "normalizer")
+        return (
+            all(getattr(self, name) is getattr(other, name) for name in parts)
+            and self.added_tokens[:n] == other.added_tokens
+            and all(token.id >= other.vocab.n_ids for token in self.added_tokens[n:])
+            and other.vocab.begins(self.vocab)
+            and self.added_ids == other.added_ids.union(range(other.vocab.n_ids, self.vocab.n_ids))
+        )
 
     def __reduce__(self) -> tuple[Callable[..., Definition], tuple[object, ...]]:
         values = {**{name: getattr(self, name) for name in self.__slots__}, "special_tokens": dict(self.special_tokens)}

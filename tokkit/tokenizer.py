@@ -16,6 +16,7 @@ from tokkit.engine.compile import engine_of
 from tokkit.engine.decoding import Stream, decoding_of, sequences_of, without
 from tokkit.engine.special_tokens import Special
 from tokkit.models.names import name_of
+from tokkit.pickled import Immutable
 from tokkit.threads import thread_count
 from tokkit.vocab import Vocab
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 StrPath: TypeAlias = "str | os.PathLike[str]"
 
 
-class Tokenizer(TextCalls):
+class Tokenizer(Immutable, TextCalls):
     """Encodes text to ids and decodes ids to text. Immutable; threads can share it.
 
     Text is str, or UTF-8 as bytes, bytearray or memoryview. `special` decides what the text of a special token in
@@ -54,9 +55,10 @@ class Tokenizer(TextCalls):
     'lower'
     """
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, *, like: Tokenizer | None = None) -> None:
+        """Build the tables; those of `like` are shared if the definition is its own with more added tokens."""
         self._definition = definition
-        self._engine = engine_of(definition)
+        self._engine = engine_of(definition, None if like is None else like.engine)
         super().__init__(self._engine, *self._engine.plain_text)
         self._decoding = decoding_of(definition)
         # Bound once, because attribute look-ups are noticeable in calls with short texts.
@@ -346,7 +348,7 @@ class Tokenizer(TextCalls):
 
     def with_special_tokens(self, tokens: Mapping[str, int]) -> Tokenizer:
         """Return a tokenizer with `tokens` (text → id) as additional special tokens."""
-        return Tokenizer(self._definition.with_special_tokens(tokens))
+        return Tokenizer(self._definition.with_special_tokens(tokens), like=self)
 
     @overload
     def save(self, path: StrPath, *, format: str | None = ..., overwrite: bool = ...) -> list[Path]: ...
@@ -380,7 +382,8 @@ class Tokenizer(TextCalls):
         """Return the size of the word caches: workers, words, own_words, long_words, misses, bytes, max_words."""
         return self._engine.cache_info()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def made_by(self) -> tuple[Any, tuple[Definition]]:
+        """Return the call that makes an equal tokenizer."""
         return type(self), (self._definition,)
 
     def __repr__(self) -> str:

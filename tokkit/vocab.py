@@ -106,6 +106,25 @@ class Vocab:
         parts.append(blob[done:])
         return Vocab(b"".join(parts), np.append(0, np.cumsum(lengths)), self.empty)
 
+    def has_all(self, tokens: Iterable[tuple[int, bytes]]) -> bool:
+        """Return whether each id has these bytes; much faster than one by one if there are many."""
+        given = list(tokens)
+        ids = np.fromiter((id_ for id_, _ in given), dtype=np.int64, count=len(given))
+        if not len(ids) or ids.min() < 0 or ids.max() >= self.n_ids:
+            return not len(ids)
+        bounds = zip(self.offsets[ids].tolist(), self.offsets[ids + 1].tolist(), given, strict=True)
+        blob = self.blob
+        return all(blob[start:end] == token for start, end, (_, token) in bounds)
+
+    def begins(self, other: Vocab) -> bool:
+        """Return whether another vocabulary has the same tokens at the ids of this one."""
+        same = self.n_ids <= other.n_ids and self.empty == other.empty
+        return (
+            same
+            and np.array_equal(self.offsets, other.offsets[: len(self.offsets)])
+            and other.blob.startswith(self.blob)
+        )
+
     @property
     def n_ids(self) -> int:
         """The highest id plus one."""

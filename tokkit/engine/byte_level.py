@@ -22,14 +22,14 @@ from tokkit._core.text import scan, to_utf8
 from tokkit.byte_symbols import NEVER_IN_UTF8
 from tokkit.definition import Definition
 from tokkit.engine.engine import Aligned, Engine
-from tokkit.engine.plan import component_of
+from tokkit.engine.plan import Component, component_of
 from tokkit.engine.special_tokens import Special, slices
 from tokkit.errors import OptionError
 from tokkit.models import bpe
 from tokkit.models.names import described
 from tokkit.normalizers.base import Normalizer
 from tokkit.pretokenizers import patterns, regex_split
-from tokkit.pretokenizers.choice import choose
+from tokkit.pretokenizers.choice import Choice, choose
 from tokkit.unicode_regex.boundaries import pattern_boundaries
 from tokkit.unicode_regex.compile import compile_pattern
 from tokkit.unicode_regex.cost_limits import PatternTime
@@ -49,39 +49,54 @@ class ByteLevelEngine(Engine):
     """Runs byte-level BPE."""
 
     encoder: BPEEncoder | None
+    _chosen: Choice
+    _core: BPEEncoder
     uncut_reason = "its pattern and normalizer have no known places to cut; streams cut only after a complete pretoken"
 
     def __init__(
-        self, definition: Definition, *, added_ids: Collection[int] = (), interpreter: Interpreter | None = None
+        self,
+        definition: Definition,
+        *,
+        added_ids: Collection[int] = (),
+        interpreter: Interpreter | None = None,
+        like: ByteLevelEngine | None = None,
     ) -> None:
-        """Build the tables; `added_ids` are ids that do not belong to the model, as those of added tokens."""
+        """Build the tables, or share those of `like`, to which the definition only adds tokens.
+
+        `added_ids` are ids that do not belong to the model, as those of added tokens.
+        """
         if definition.over_bytes is None:
             raise OptionError(f"this engine is for BPE over bytes, not for {described(definition.model)}")
+        self._definition = definition
         self._model, split = definition.over_bytes
         self._split = split
-        self._chosen = choose(split.pattern, keep_unmatched=split.keep_unmatched)
+        self._chosen = like._chosen if like is not None else choose(split.pattern, keep_unmatched=split.keep_unmatched)
         self.split_engine, self.split_reason = self._chosen.engine, self._chosen.reason
-        if self._chosen.engine != "scanner" and not split.keep_unmatched:
+        if like is None and self._chosen.engine != "scanner" and not split.keep_unmatched:
             _say_what_is_dropped(split.pattern or "")
         self._added_ids = [*added_ids, *(token.id for token in definition.added_tokens)]
         normalizer = component_of(definition.normalizer, Normalizer)
-        before = None if normalizer is None or not normalizer.specs else Stages(normalizer.specs)
-        # NFC keeps the condition of the proof in split_points.c: it makes no combining mark where there was none.
-        keeps = normalizer is not None and all(spec == ("form", "NFC") for spec in normalizer.specs)
-        self._core = bpe.encoder(
-            definition.vocab,
-            self._model,
-            self._added_ids,
-            patterns.WHOLE if self._chosen.split is None else self._chosen.split,
-            before=before,
-            splittable=keeps and split.pattern in patterns.CUTTABLE,
-        )
+        self._core = self._built(normalizer) if like is None else like._core
         self._in_core = self._chosen.split is not None and normalizer is not None
         self._lengths: NDArray[np.int64] = np.diff(definition.vocab.offsets)
         super().__init__(definition, interpreter)
         self.in_stages = not self._pure
         self.encoder = self._core if self._in_core else None
         """None if the `regex` package splits text."""
+
+    def _built(self, normalizer: Component | None) -> BPEEncoder:
+        """Return a new encoder of the core."""
+        before = None if normalizer is None or not normalizer.specs else Stages(normalizer.specs)
+        # NFC keeps the condition of the proof in split_points.c: it makes no combining mark where there was none.
+        keeps = normalizer is not None and all(spec == ("form", "NFC") for spec in normalizer.specs)
+        return bpe.encoder(
+            self._definition.vocab,
+            self._model,
+            self._added_ids,
+            patterns.WHOLE if self._chosen.split is None else self._chosen.split,
+            before=before,
+            splittable=keeps and self._split.pattern in patterns.CUTTABLE,
+        )
 
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the encoder, the same one for all policies."""

@@ -69,6 +69,16 @@ class Engine:
         if self.plain_text[0] is not None:  # unless another thread was first
             self.plain_text[0].bound(self._grown_bytes)
 
+    @property
+    def definition(self) -> Definition:
+        """What the engine runs."""
+        return self._definition
+
+    @property
+    def grown_bytes(self) -> int:
+        """The limit on the size of texts when the engine was made."""
+        return self._grown_bytes
+
     def encoder_for(self, *, as_stated: bool, normalized_first: bool) -> Encoder | None:
         """Return the core's encoder, None if the core cannot run the definition.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tokkit._core.encode.plan import Encoder
 from tokkit.definition import Definition
 from tokkit.engine.engine import Engine
-from tokkit.engine.interpreter import Interpreter
+from tokkit.engine.interpreter import Interpreter, Models
 from tokkit.engine.plan import staged_encoder
 from tokkit.models.base import CompiledModel
 
@@ -13,9 +13,11 @@ from tokkit.models.base import CompiledModel
 class StagedEngine(Engine):
     """Runs the components of one definition, and any model of tokenizer.json after them."""
 
-    def __init__(self, definition: Definition, interpreter: Interpreter) -> None:
-        self._models = interpreter.models
-        self._encoders: dict[tuple[int, bool], Encoder | None] = {}
+    def __init__(self, definition: Definition, interpreter: Interpreter, like: StagedEngine | None = None) -> None:
+        if like is not None:
+            interpreter.models = like._models
+        self._models: Models = interpreter.models
+        self._encoders: dict[tuple[int, bool], Encoder | None] = {} if like is None else like._encoders
         super().__init__(definition, interpreter)
         self.encoder = self.plain_text[0]
 

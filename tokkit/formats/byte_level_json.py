@@ -6,12 +6,12 @@ bytes; any other combination of components runs stage by stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tokkit import byte_symbols
 from tokkit.decoders.byte_level import ByteLevel as DecoderOfBytes
-from tokkit.definition import AddedToken, Definition, Split
+from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError
 from tokkit.files import strict_json
 from tokkit.files.strict_json import Section
@@ -84,20 +84,23 @@ def has_options(model: Section) -> bool:
     return any(model.peek(name) not in (None, "", 0, False) for name in OPTIONS if name != "unk_token")
 
 
-def read(model: Section, vocab: Table, added: Iterable[AddedToken], by_bytes: ByteSplit) -> Definition | None:
+def read(model: Section, vocab: Table, by_bytes: ByteSplit, around: Mapping[str, Any]) -> Definition | None:
     """Return the definition of a model over bytes; None, without reading any key, for another model.
+
+    `around` are the other fields of the definition, with its added tokens.
 
     A model is over bytes if its tokens consist of byte symbols, every byte that can occur in text and is not dropped
     has a token, and no added token is among the tokens.
     """
-    texts = {token.content: token.id for token in added}
-    own = symbol_tables.own_bytes(vocab, texts)
+    texts = {token.content: token.id for token in around["added_tokens"]}
+    known = [token.content for token in around["added_tokens"] if token.id not in around["added_ids"]]
+    own = symbol_tables.own_bytes(vocab, known)
     if own is None or _dropping(byte_symbols.missing_bytes(own[0][0], spread(own[0][1], own[1]))) != by_bytes.dropped:
         return None
     merges = model.peek("merges")
     packed = merges if isinstance(merges, Merges) else Merges.of(strict_json.typed(merges, "model.merges", list))
     found = vocab.find_merges(packed)
-    if symbol_tables.uses(found, vocab, texts) if found is not None else _use(merges, vocab, texts):
+    if symbol_tables.uses(found, vocab, known) if found is not None else _use(merges, vocab, known):
         return None
     if by_bytes.dropped is not None and model.peek("ignore_merges"):  # the rest of a pretoken may be a token
         return None
@@ -106,7 +109,13 @@ def read(model: Section, vocab: Table, added: Iterable[AddedToken], by_bytes: By
         model.take(name, *types, default=None)
     model.finish()
     in_turn = merges_in_turn(merges)
-    given = {"whole_piece": whole_piece, "split": by_bytes.split, "path": "model.vocab", "drops_unknown": True}
+    given = {
+        "whole_piece": whole_piece,
+        "split": by_bytes.split,
+        "path": "model.vocab",
+        "drops_unknown": True,
+        "given": around,
+    }
     return symbol_tables.read(vocab, in_turn, texts, own=own, found=found, **given)
 
 

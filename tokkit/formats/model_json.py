@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,53 +179,75 @@ def read_added(added: list[Any], vocab: Table, *, keep_ids: bool = False) -> tup
     made: dict[str, AddedToken] = {}
     ids: set[int] = set()
     next_id = len(vocab)
+    in_model = frozenset(vocab.ids.tolist()) if added else frozenset()
     for index, value in enumerate(added):
-        token = Section(value, f"added_tokens[{index}]")
-        id_, text = token.take("id", int), token.take("content", str)
-        names = ("single_word", "lstrip", "rstrip", "normalized", "special")
-        flags = {name: token.take(name, bool) for name in names}
-        token.finish()
-        if not text or not is_text(text):
-            raise FormatError(f"{token.at('content')}: {text!a} is not text that a token can have")
-        if not 0 <= id_ <= LARGEST:
-            raise FormatError(f"{token.at('id')}: {id_} is not an id; it must be from 0 to {LARGEST}")
+        if (found := _usual(value)) is None:
+            found = _read_one(Section(value, f"added_tokens[{index}]"))
+        id_, text, *flags = found
         if text in made:
-            _check_again(made[text], flags, token)
+            _check_again(made[text], flags, f"added_tokens[{index}]")
             continue
-        is_new = vocab.find(text) < 0
-        given = vocab.get(text, id_ if keep_ids else next_id)
+        number = vocab.find(text)
+        is_new = number < 0
+        given = (id_ if keep_ids else next_id) if is_new else int(vocab.ids[number])
         if is_new:
-            _check_free(given, text, vocab, token)
+            if given > MAX_ID or given in in_model:
+                _refuse_id(given, text, vocab, f"added_tokens[{index}].id")
             next_id += 1
         if given in ids:
-            raise FormatError(f"{token.at('id')}: {given} is the id of an added token before it")
+            raise FormatError(f"added_tokens[{index}].id: {given} is the id of an added token before it")
         ids.add(given)
         if id_ != given:
             why = "is not in the vocabulary and gets the next free id" if is_new else "keeps its id in the vocabulary"
-            logger.warning("%s: %d is ignored; %r %s, %d", token.at("id"), id_, text, why, given)
-        made[text] = AddedToken(text, given, **flags)
+            logger.warning("added_tokens[%d].id: %d is ignored; %r %s, %d", index, id_, text, why, given)
+        made[text] = AddedToken(text, given, *flags)
     return tuple(made.values())
 
 
-def _check_again(first: AddedToken, flags: dict[str, bool], again: Section) -> None:
+_KEYS = ("id", "content", "single_word", "lstrip", "rstrip", "normalized", "special")
+_TYPES = (int, str, *[bool] * 5)
+
+
+def _usual(value: object) -> tuple[Any, ...] | None:
+    """Return the values of an added token by _KEYS; None for one that `_read_one` must check."""
+    if type(value) is not dict or len(value) != len(_KEYS):
+        return None
+    found: tuple[Any, ...] = tuple(map(value.get, _KEYS))
+    usual = tuple(map(type, found)) == _TYPES and found[1] and 0 <= found[0] <= LARGEST and is_text(found[1])
+    return found if usual else None
+
+
+def _read_one(token: Section) -> tuple[Any, ...]:
+    """Return the values of an added token by _KEYS; FormatError for a wrong one."""
+    found = [token.take(name, type_) for name, type_ in zip(_KEYS, _TYPES, strict=True)]
+    token.finish()
+    id_, text = found[:2]
+    if not text or not is_text(text):
+        raise FormatError(f"{token.at('content')}: {text!a} is not text that a token can have")
+    if not 0 <= id_ <= LARGEST:
+        raise FormatError(f"{token.at('id')}: {id_} is not an id; it must be from 0 to {LARGEST}")
+    return tuple(found)
+
+
+def _check_again(first: AddedToken, flags: list[bool], path: str) -> None:
     """Warn of a token that is given again; FormatError if its options differ."""
-    for name, value in flags.items():
+    for name, value in zip(_KEYS[2:], flags, strict=True):
         if getattr(first, name) != value:
             raise FormatError(
-                f"{again.at('content')}: {first.content!r} is given twice, once with {name} "
+                f"{path}.content: {first.content!r} is given twice, once with {name} "
                 f"{strict_json.brief(not value)} and once with {strict_json.brief(value)}"
             )
-    logger.warning("%s: %r is given twice; the second one is ignored", again.at("content"), first.content)
+    logger.warning("%s.content: %r is given twice; the second one is ignored", path, first.content)
 
 
-def _check_free(id_: int, text: str, vocab: Table, token: Section) -> None:
-    """Raise FormatError if the next free id is above the limit, or belongs to a token of the model."""
+def _refuse_id(id_: int, text: str, vocab: Table, path: str) -> NoReturn:
+    """Raise FormatError for a next free id that is above the limit, or belongs to a token of the model."""
     if id_ > MAX_ID:
-        raise FormatError(f"{token.at('id')}: {text!r} would get the id {id_}; ids run up to {MAX_ID}")
-    if len(taken := np.flatnonzero(vocab.ids == id_)):
-        start, end = vocab.offsets[taken[0] : taken[0] + 2]
-        owner = vocab.blob[start:end].decode("utf-8", "surrogatepass")
-        raise FormatError(
-            f"{token.at('id')}: tokenizers would give {text!r} the id {id_}, the number of tokens before it, but "
-            f"{owner!r} has this id: add {text!r} to model.vocab with an id of its own"
-        )
+        raise FormatError(f"{path}: {text!r} would get the id {id_}; ids run up to {MAX_ID}")
+    taken = np.flatnonzero(vocab.ids == id_)
+    start, end = vocab.offsets[taken[0] : taken[0] + 2]
+    owner = vocab.blob[start:end].decode("utf-8", "surrogatepass")
+    raise FormatError(
+        f"{path}: tokenizers would give {text!r} the id {id_}, the number of tokens before it, but "
+        f"{owner!r} has this id: add {text!r} to model.vocab with an id of its own"
+    )

@@ -55,6 +55,7 @@ def read(
     drops_unknown: bool = False,
     own: Own | None = None,
     found: NDArray[np.uint32] | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> Definition:
     """Make a definition of tokens in symbols, merges (where, left, right) and special tokens.
 
@@ -62,7 +63,8 @@ def read(
     names the vocabulary in messages. Known results can be passed: `own` from `own_bytes`, and `found`, the ids of the
     merges from `Table.find_merges`; then `merges` is only read to report an error. FormatError for tokens that are not
     symbols, for a byte without a token unless such bytes are dropped, and for merges of or into tokens that are not
-    ordinary.
+    ordinary. `given` are other fields of the definition, with added tokens in place of special ones, which no merge
+    uses.
     """
     own = own_bytes(table, special_tokens) if own is None else own
     if own is None:
@@ -78,12 +80,14 @@ def read(
         raise FormatError(
             f"{path}: no token {symbol!r}, the symbol of the byte {byte:#04x}: some text would have no ids"
         )
-    if found is None or uses(found, table, special_tokens) or _has_pair_twice(found):
+    used = given is None and found is not None and uses(found, table, special_tokens)  # else the caller has seen to it
+    if found is None or used or _has_pair_twice(found):
         ordinary = _ordinary(table, special_tokens)
         found = np.array(list(_merges(merges, ordinary, special_tokens, path)), dtype=np.uint32).reshape(-1, 3)
     own_vocab = Vocab(blob, offsets, table.empty)
     vocab = own_vocab.with_tokens({id_: text.encode("utf-8") for text, id_ in special_tokens.items()})
-    return Definition(vocab, BPE(found, whole_piece, bool(missing)), split, special_tokens)
+    fields = {"special_tokens": special_tokens} if given is None else given
+    return Definition(vocab, BPE(found, whole_piece, bool(missing)), split, **fields)
 
 
 def own_bytes(table: Table, special_tokens: Iterable[str]) -> Own | None:

@@ -104,7 +104,8 @@ class Table:
 
     def find(self, token: str) -> int:
         """Return the number of a token, or -1."""
-        return self.index.find(token.encode("utf-8", "surrogatepass"))
+        index = self._index or self.index
+        return index.find(token.encode("utf-8", "surrogatepass"))
 
     def get(self, token: str, default: int) -> int:
         """Return the id of a token, or `default`."""

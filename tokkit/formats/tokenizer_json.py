@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from tokkit.definition import AddedToken, Definition, Split
@@ -60,13 +59,14 @@ def from_json(value: object, *, keep_ids: bool = False) -> Definition:
     vocab = model_json.read_vocab(model, type_)
     added = model_json.read_added(listed, vocab, keep_ids=keep_ids)
     _check_vanished(added, stages["normalizer"])
-    added_ids = frozenset(token.id for token in added if vocab.find(token.content) < 0)
+    in_model = frozenset(vocab.ids.tolist()) if added else frozenset()
+    added_ids = frozenset(token.id for token in added if token.id not in in_model)
     split = byte_level_json.split_of(stages["pre_tokenizer"], stages["decoder"]) if type_ == "BPE" else None
     if split is not None and not byte_level_json.has_options(model):
-        made = byte_level_json.read(model, vocab, added, split)
+        given = {**around, "decoder": stages["decoder"], "added_ids": added_ids, "added_tokens": added}
+        made = byte_level_json.read(model, vocab, split, given)
         if made is not None:
-            around |= {"decoder": stages["decoder"], "added_ids": added_ids}
-            return replace(made, special_tokens={}, added_tokens=added, **around)
+            return made
     packed = model_json.pack(vocab, added, "model.vocab", empty=True)
     made = Definition(
         packed,

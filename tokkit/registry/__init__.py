@@ -75,7 +75,13 @@ def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, downl
     with _lock:
         if key not in _loaded:
             _loaded[key] = _read(name, source, place)
+            _loaded[key].recalled_by(_recalled, name, None if path is None else os.path.abspath(place))
         return _loaded[key]
+
+
+def _recalled(name: str, place: str | None) -> Tokenizer:
+    """Return the encoding of a pickle, which has only its name and, if it was loaded from a given path, that."""
+    return get_encoding(name, path=place if place is not None and os.path.exists(place) else None)
 
 
 def encoding_for_model(model: str, *, path: str | os.PathLike[str] | None = None, download: bool = False) -> Tokenizer:

@@ -16,6 +16,7 @@ from tokkit.formats import split_patterns
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.tiktoken import check_empty_token
 from tokkit.models.bpe import BPE
+from tokkit.pickled import Immutable
 from tokkit.threads import thread_count
 from tokkit.tokenizer import Tokenizer
 from tokkit.vocab import Vocab
@@ -31,7 +32,7 @@ Allowed = Literal["all"] | AbstractSet[str]
 Disallowed = Literal["all"] | Collection[str]
 
 
-class Encoding:
+class Encoding(Immutable):
     r"""An encoding with a pattern, ranks and special tokens; it has all methods of tiktoken's class.
 
     >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"lo": 256, b"low": 257}
@@ -230,6 +231,10 @@ class Encoding:
 
     def token_byte_values(self) -> list[bytes]:
         """Return the bytes of all tokens except special ones, sorted."""
+        return self._sorted_tokens.copy()
+
+    @functools.cached_property
+    def _sorted_tokens(self) -> list[bytes]:
         return sorted(self._mergeable_ranks)
 
     @property
@@ -270,7 +275,8 @@ class Encoding:
         ids, last = stable_part(self._engine, self._tok.vocab, self._special_ids, valid, "text")
         return ids + self._encode_single_piece(last + rest)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def made_by(self) -> tuple[Any, tuple[Any, ...]]:
+        """Return the call that makes an equal encoding."""
         return Encoding._of, (self.name, self._tok, self._special_tokens)
 
 

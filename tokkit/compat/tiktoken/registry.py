@@ -43,9 +43,9 @@ def get_encoding(encoding_name: str) -> Encoding:
                 f" (plug-ins found: {', '.join(_available_plugin_modules()) or 'none'})"
             )
         constructor = constructors[encoding_name]
-        if isinstance(constructor, _Published):
-            return ENCODINGS.setdefault(encoding_name, constructor.encoding())
-        return ENCODINGS.setdefault(encoding_name, Encoding(**constructor()))
+        made = constructor.encoding() if isinstance(constructor, _Published) else Encoding(**constructor())
+        made.recalled_by(get_encoding, encoding_name)
+        return ENCODINGS.setdefault(encoding_name, made)
 
 
 def list_encoding_names() -> list[str]:

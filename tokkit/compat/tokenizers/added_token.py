@@ -100,6 +100,8 @@ class AddedTokens:
     def __init__(self) -> None:
         self.ids: dict[str, int] = {}
         self.tokens: dict[int, AddedToken] = {}
+        self.changes = 0
+        """How often a token got other flags; tokens are never taken away."""
         self._after = 0
         """The highest id plus one."""
 
@@ -120,6 +122,7 @@ class AddedTokens:
         return n
 
     def _put(self, token: AddedToken, id_: int) -> None:
+        self.changes += id_ in self.tokens
         self.ids[token.content] = id_
         self.tokens[id_] = token
         self._after = max(self._after, id_ + 1)

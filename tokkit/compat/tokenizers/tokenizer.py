@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tokkit._core.lists import are_ids
-from tokkit.compat.tokenizers import engine, inputs, json_text, lengths, values, whole_text
+from tokkit.compat.tokenizers import engine, growing, inputs, json_text, lengths, values, whole_text
 from tokkit.compat.tokenizers.added_token import AddedToken, AddedTokens, tokens_of
 from tokkit.compat.tokenizers.component import Changes, Component, changed
 from tokkit.compat.tokenizers.decoders import Decoder
@@ -50,7 +50,7 @@ class Built(NamedTuple):
     """The tokenizer built from the parts, their key, and the count of all changes at that time."""
 
     made: Made
-    key: object
+    key: tuple[Any, ...]
     seen: int
 
 
@@ -156,18 +156,23 @@ class Tokenizer:
     def _states(self) -> dict[str, Any]:
         return {key: None if stage is None else stage._state for key, stage in self._stages.items()}
 
-    def _key(self) -> object:
-        """Return an object that differs after a relevant change."""
-        return repr(self._states()), self._model._key(), repr(self._added.json())
+    def _key(self) -> tuple[Any, ...]:
+        """Return what differs after a relevant change; the last item is the number of added tokens."""
+        added = self._added
+        return repr(self._states()), self._model._key(), added, added.changes, len(added.tokens)
 
     def _run(self) -> Built:
-        """Return tokkit's tokenizer, built again if a component was changed."""
+        """Return tokkit's tokenizer, built again if a component was changed, extended if tokens were added."""
         built = self._built
         if built is not None and built.seen == Changes.count:
             return built
         seen, key = Changes.count, self._key()
         if built is None or built.key != key:
-            made = engine.of(self._model._state, self._states(), self._added.json())
+            made = None
+            if built is not None and built.key[:-1] == key[:-1]:
+                made = growing.extended(built.made, self._added, built.key[-1])
+            if made is None:
+                made = engine.of(self._model._state, self._states(), self._added.json())
             built = Built(made, key, seen)
         # A single assignment, because other threads may change the parts meanwhile.
         self._built = built = built._replace(seen=seen)

@@ -24,8 +24,8 @@ class Around(Save):
     _target: Definition | None = None
     """The definition for targets, of a class that has another vocabulary for them."""
 
-    def _become(self, definition: Definition) -> None:
-        super()._become(definition)
+    def _forget(self) -> None:
+        super()._forget()
         self._modes: dict[tuple[Any, bool], tuple[Tokenizer, Names]] = {}
 
     # ---- bos and eos
@@ -114,9 +114,9 @@ class Around(Save):
 
     def _switch(self, lang: Any, is_target: bool) -> None:
         """Use the tokenizer of a language, which is made once."""
-        modes = self._modes
+        own, modes = self._own, self._modes
         if not modes:
-            modes[None, False] = self._own
+            modes[None, False] = own
         if (lang, is_target) not in modes:
             made = self._target if is_target and self._target is not None else self._tok.definition
             if self.row.languages is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from tokkit.compat.transformers.vocabulary import Names, Vocabulary
 from tokkit.definition import Definition
@@ -25,9 +25,30 @@ class SpecialTokens(Vocabulary):
     _roles: dict[str, Any]
     _extra: list[Any]
 
+    _built: tuple[Tokenizer, Names] | None = None
+    _pending: Draft | None = None
+    """Tokens that were added since the tokenizer was built, which is built again when it is next needed."""
+
+    @property
+    def _own(self) -> tuple[Tokenizer, Names]:
+        pending = self._pending  # once, because another thread may build it too
+        if pending is not None:
+            self._become(pending.definition())
+        return cast("tuple[Tokenizer, Names]", self._built)
+
+    @_own.setter
+    def _own(self, own: tuple[Tokenizer, Names]) -> None:
+        self._built, self._pending = own, None
+
     def _become(self, definition: Definition) -> None:
         """Replace the definition."""
-        self._own, self._backend = (Tokenizer(definition), Names(definition)), None
+        like = None if self._built is None else self._built[0]
+        self._own = Tokenizer(definition, like=like), Names(definition)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what was made of the tokenizer before."""
+        self._backend = None
 
     # ---- roles as attributes
 
@@ -105,6 +126,12 @@ class SpecialTokens(Vocabulary):
             return 0
         listed = new_tokens if isinstance(new_tokens, (list, tuple)) else [new_tokens]
         made = [AddedToken.of(token, special=True if special_tokens else None) for token in listed]
+        pending = self._draft() if self._pending is None else self._pending
+        if pending.appends(made):
+            n = pending.add(made)
+            self._pending = pending
+            self._forget()
+            return n
         draft = self._draft()
         n = draft.add(made)
         if n:

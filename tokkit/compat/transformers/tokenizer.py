@@ -250,7 +250,9 @@ class PreTrainedTokenizerFast(Around):
     def __copy__(self: T) -> T:
         made = type(self).__new__(type(self))
         own = self._tok, self._names
-        made.__dict__.update(self.__dict__, _own=own, _backend=None, _roles=dict(self._roles), _extra=list(self._extra))
+        made.__dict__.update(
+            self.__dict__, _built=own, _pending=None, _backend=None, _roles=dict(self._roles), _extra=list(self._extra)
+        )
         return made
 
     def __deepcopy__(self: T, memo: dict[int, Any]) -> T:

@@ -95,7 +95,7 @@ class Vocabulary(ABC):
         """Return the tokenizer, built again if `backend_tokenizer` was changed."""
         definition = None if self._backend is None else self._backend.changed()
         if definition is not None:
-            self._own = Tokenizer(definition), Names(definition)
+            self._own = Tokenizer(definition, like=self._own[0]), Names(definition)
         return self._own
 
     def get_vocab(self) -> dict[str, int]:

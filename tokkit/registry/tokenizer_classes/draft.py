@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tokkit.byte_symbols import is_symbols, to_bytes
+from tokkit.checks import is_text
 from tokkit.definition import Definition
 from tokkit.engine.special_tokens import overlap, vanished
 from tokkit.errors import FormatError, OptionError
@@ -15,6 +16,7 @@ from tokkit.formats.tables import Table
 from tokkit.registry.tokenizer_classes.row import JSON
 from tokkit.registry.tokenizer_classes.scripted.end_once import EndOnce
 from tokkit.registry.tokenizer_classes.tokens import AddedToken
+from tokkit.vocab import MAX_ID
 
 _ENDS = ("bos", "eos")
 ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
@@ -141,6 +143,20 @@ class Draft:
             self._set(self._next_id() if id_ is None else id_, token)
             n += 1
         return n
+
+    def appends(self, tokens: Sequence[AddedToken]) -> bool:
+        """Return whether all tokens are new, and nothing can be wrong with their ids and texts.
+
+        Then `add` and `definition` raise no error for them.
+        """
+        if self.whole is None or not self.is_kept or self._next_id() < self.whole.vocab.n_ids:
+            return False
+        fits = self._next_id() + len(tokens) <= MAX_ID
+        if not fits or not all(is_text(token.content) and token.content for token in tokens):
+            return False
+        listed = [token.with_id(0) for token in tokens]
+        known = any(token.content in self._added or self.find(token.content) is not None for token in tokens)
+        return not known and vanished(listed, self.whole.normalizer) is None
 
     def _check_text(self, token: AddedToken, id_: int | None) -> None:
         """Raise OptionError for a token of a byte-level vocabulary that is not spelt as its text."""
