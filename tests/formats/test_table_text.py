@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import random
 import struct
@@ -13,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import LONG
-from tokkit._core.writing import JsonWriter, first_not_joined, spell_bytes
+from tokkit._core.lines import lines, piece_fields, rank_lines, spell_bytes
+from tokkit._core.writing import JsonWriter, first_not_joined
 from tokkit.byte_symbols import SYMBOLS, to_symbols
-from tokkit.files import decimals
+from tokkit.files import decimals, protobuf
 from tokkit.formats import table_text
 from tokkit.formats.table_text import INDENTED, LINES, ONE_LINE, Style, written
 from tokkit.formats.tables import Merges, Table
@@ -143,3 +145,25 @@ def test_a_writer_refuses_tables_that_do_not_fit() -> None:
     with pytest.raises(IndexError, match="a score for each token"):
         out.scores(b"a", offsets, np.zeros(2), layout)
     assert out.take() == b""
+
+
+@given(st.lists(st.binary(max_size=9), max_size=9))
+def test_lines_of_ranks_are_in_base64(tokens: list[bytes]) -> None:
+    offsets = np.cumsum([0, *map(len, tokens)])
+    expected = [b"%b %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens) if token]
+    assert rank_lines(b"".join(tokens), offsets) == b"".join(expected)
+    assert lines(b"".join(tokens), offsets) == b"".join(token + b"\n" for token in tokens)
+
+
+@pytest.mark.parametrize("n", [0, 1, 100, 127, 128, 20000])
+def test_pieces_are_written_as_messages(n: int) -> None:
+    texts, scores = [b"x" * n, b"", b"yz"], np.array([-1.5, 0, 3e-5], dtype=np.float32)
+    types = np.array([1, 3, 6], dtype=np.uint8)
+    made = piece_fields(b"".join(texts), np.cumsum([0, *map(len, texts)]), scores, types, 0, 3)
+    expected = b""
+    for text, score, type_ in zip(texts, scores.tolist(), types.tolist(), strict=True):
+        message = protobuf.written(1, text) + protobuf.written(2, score)
+        expected += protobuf.written(1, message if type_ == 1 else message + protobuf.written(3, type_))
+    assert made == expected
+    with pytest.raises(IndexError, match="for each piece"):
+        piece_fields(b"", np.zeros(1, dtype=np.int64), scores, types, 0, 1)

@@ -1,25 +1,17 @@
-"""Writes the tables of tokenizer files: tokens with ids or scores, merges, added tokens, as JSON or as lines."""
+"""Writes the tables of tokenizer files as JSON: tokens with ids or scores, merges, added tokens."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, _PyBytes_Resize
 from cpython.ref cimport PyObject, Py_XDECREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
-import numpy as np
-
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
     object PyUnicode_DecodeUTF8(const char *text, Py_ssize_t n, const char *errors)
-    bint PyUnicode_IS_ASCII(object text)
-    Py_ssize_t PyUnicode_GET_LENGTH(object text)
-    void *PyUnicode_DATA(object text)
     PyObject *new_bytes "PyBytes_FromStringAndSize"(const char *text, Py_ssize_t n) except NULL
 
 cdef extern from "files/json_write.h" nogil:
     int TK_ADDED_VALUES
-    ctypedef struct tk_strings:
-        const uint8_t *bytes
-        const int64_t *offsets
     size_t TK_SHORT
     ctypedef struct tk_text:
         const uint8_t *p
@@ -33,9 +25,6 @@ cdef extern from "files/json_write.h" nogil:
         const uint8_t *flags
         tk_text before[7]
         tk_text after, between
-    ctypedef struct tk_byte_symbol:
-        uint8_t text[2]
-        uint8_t n
     size_t tk_json_room(const tk_json_layout *layout, size_t n, size_t n_bytes)
     size_t tk_json_added_room(const tk_json_added *added, size_t n)
     uint8_t *tk_json_ids(uint8_t *out, const tk_strings *tokens, const int64_t *ids, size_t n, const tk_json_layout *by)
@@ -52,10 +41,6 @@ cdef extern from "files/json_write.h" nogil:
     uint8_t *tk_merge_lines(uint8_t *out, const tk_strings *tokens, const uint32_t *merges, size_t n)
     size_t tk_first_not_joined(const tk_strings *tokens, const uint32_t *merges, size_t n)
     uint8_t *tk_json_put_added(uint8_t *out, const tk_json_added *added, size_t n)
-    void tk_spell_bytes(
-        uint8_t *out, int64_t *ends, const tk_strings *tokens, const uint8_t *as_they_are, size_t n,
-        const tk_byte_symbol *symbols
-    )
 
 
 cdef tk_text text_of(bytes text) except *:
@@ -99,10 +84,6 @@ cdef const uint32_t *merges_of(const uint32_t[:, ::1] merges, size_t n_tokens) e
 
 cdef class Output:
     """Bytes that grow at their end; memory that is reserved is untouched until it is written to."""
-
-    cdef PyObject *made
-    cdef uint8_t *start
-    cdef size_t n, capacity
 
     def __cinit__(self):
         self.made = new_bytes(NULL, 0)
@@ -264,93 +245,3 @@ def first_not_joined(bytes blob not None, const int64_t[::1] offsets, const uint
     with nogil:
         found = tk_first_not_joined(&tokens, p, n)
     return -1 if found == n else found
-
-
-def spell_bytes(bytes blob not None, const int64_t[::1] offsets, const uint8_t[::1] as_they_are, str symbols not None):
-    """Return (blob, offsets) of tokens with a symbol for each byte, except those with a mark, which are UTF-8."""
-    cdef tk_strings tokens = strings_of(blob, offsets)
-    cdef tk_byte_symbol[256] table
-    cdef size_t n = offsets.shape[0] - 1, i
-    cdef bytes one
-    if as_they_are.shape[0] != offsets.shape[0] - 1 or len(symbols) != 256:
-        raise IndexError("there must be a mark for each token, and a symbol for each byte")
-    for i in range(256):
-        one = symbols[i].encode()
-        if len(one) > 2:
-            raise ValueError("a symbol has at most two bytes")
-        table[i].n = <uint8_t> len(one)
-        table[i].text[0], table[i].text[1] = one[0], one[len(one) - 1]
-    ends_array = np.empty(n + 1, dtype=np.int64)
-    cdef int64_t[::1] ends = ends_array
-    cdef Output out = Output()
-    cdef uint8_t *start = out.reserve(2 * len(blob) + 1)
-    with nogil:
-        tk_spell_bytes(start, &ends[0], &tokens, &as_they_are[0] if n else NULL, n, table)
-    out.upto(start + ends[n])
-    return out.taken(), ends_array
-
-
-def pack_strings(list strings not None):
-    """Return (blob, offsets, whether all are text); a lone surrogate is encoded like a character."""
-    cdef Py_ssize_t n = len(strings), i, capacity = 0
-    cdef bint is_text = True
-    cdef object string
-    ends_array = np.zeros(n + 1, dtype=np.int64)
-    cdef int64_t[::1] ends = ends_array
-    for i in range(n):
-        string = strings[i]
-        if type(string) is not str:
-            raise TypeError(f"string {i} is {type(string).__name__}; it must be a str")
-        capacity += PyUnicode_GET_LENGTH(string) if PyUnicode_IS_ASCII(string) else 4 * PyUnicode_GET_LENGTH(string)
-    cdef Output out = Output()
-    cdef uint8_t *end = out.reserve(capacity + 1)
-    cdef bytes encoded
-    for i in range(n):
-        string = strings[i]
-        if PyUnicode_IS_ASCII(string):
-            memcpy(end, PyUnicode_DATA(string), PyUnicode_GET_LENGTH(string))
-            end += PyUnicode_GET_LENGTH(string)
-        else:
-            try:
-                encoded = (<str> string).encode()
-            except UnicodeEncodeError:
-                encoded, is_text = (<str> string).encode("utf-8", "surrogatepass"), False
-            memcpy(end, PyBytes_AS_STRING(encoded), len(encoded))
-            end += len(encoded)
-        ends[i + 1] = end - out.start
-    out.upto(end)
-    return out.taken(), ends_array, is_text
-
-
-def lines(bytes blob not None, const int64_t[::1] offsets):
-    """Return each token and a line end."""
-    cdef tk_strings tokens = strings_of(blob, offsets)
-    cdef size_t n = offsets.shape[0] - 1, i, length
-    cdef Output out = Output()
-    cdef uint8_t *end = out.reserve(len(blob) + n + 1)
-    with nogil:
-        for i in range(n):
-            length = tokens.offsets[i + 1] - tokens.offsets[i]
-            memcpy(end, tokens.bytes + tokens.offsets[i], length)
-            end[length] = 10
-            end += length + 1
-    out.upto(end)
-    return out.taken()
-
-
-def pair_lines(bytes text not None):
-    """Return pairs of texts, with a zero byte between all texts, as lines of "left right"."""
-    cdef size_t n = len(text), i
-    cdef bint is_left = True
-    cdef const uint8_t *p = <const uint8_t *> PyBytes_AS_STRING(text)
-    cdef Output out = Output()
-    cdef uint8_t *start = out.reserve(n + 1)
-    with nogil:
-        for i in range(n):
-            start[i] = p[i]
-            if not p[i]:
-                start[i] = 32 if is_left else 10
-                is_left = not is_left
-        start[n] = 10
-    out.upto(start + (n + 1 if n else 0))
-    return out.taken()

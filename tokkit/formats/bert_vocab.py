@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tokkit._core.lines import lines
 from tokkit.decoders.wordpiece import WordPiece as WordPieceDecoder
 from tokkit.definition import AddedToken, Definition
 from tokkit.errors import FormatError
@@ -160,29 +161,32 @@ def write(definition: Definition, folder: Path) -> tuple[bytes, bytes | None]:
             raise FormatError(f"a {NAME} needs the {stage} {wants}; this tokenizer has {has}")
     if not isinstance(normalizer, BertNormalizer) or not normalizer.clean_text:
         raise FormatError(f"a {NAME} needs BERT's normalizer, which cleans text; this tokenizer has {normalizer}")
-    lines = _lines(definition)
-    ids = {line: number for number, line in enumerate(lines) if line}
-    _check_special(definition, ids)
+    vocab = definition.vocab
+    if not vocab.is_text or b"\n" in vocab.blob or b"\r" in vocab.blob or vocab.blob.startswith(codecs.BOM_UTF8):
+        _refuse_lines(definition)
+    ids: dict[str, int] = {}
+    if vocab.first_repeated is not None:  # of two equal lines the last one counts
+        ids = {token.decode(): id_ for token, id_ in vocab.items()}
+    _check_special(definition, ids or {token: id_ for token in SPECIAL if (id_ := vocab.get(token)) is not None})
     stated = _stated(folder) if folder.is_dir() else None
     config = None
     if (stated or BertNormalizer()) != normalizer:
         values = {theirs: getattr(normalizer, ours) for theirs, ours, _ in _SETTINGS}
         config = json.dumps({**_beside(folder, CONFIG), **values}, ensure_ascii=False, indent=2).encode() + b"\n"
-    return "\n".join([*lines, ""]).encode(), config
+    return lines(vocab.blob, vocab.offsets), config
 
 
-def _lines(definition: Definition) -> list[str]:
-    vocab, lines = definition.vocab, []
-    for id_ in range(vocab.n_ids):
+def _refuse_lines(definition: Definition) -> None:
+    """Raise FormatError for a token that cannot be a line."""
+    for token, id_ in definition.vocab.items():
         try:
-            lines.append(vocab[id_].decode() if id_ in vocab else "")
+            line = token.decode()
         except UnicodeDecodeError:
-            raise FormatError(f"the token {vocab[id_]!r} is not UTF-8, which the lines of a {NAME} must be") from None
-        if "\n" in lines[-1] or "\r" in lines[-1]:
-            raise FormatError(f"the token {lines[-1]!r} has a line end, but each token is one line of a {NAME}")
-    if lines and lines[0].startswith("\ufeff"):
-        raise FormatError(f"the first token, {lines[0]!r}, would be read as a byte-order mark")
-    return lines
+            raise FormatError(f"the token {token!r} is not UTF-8, which the lines of a {NAME} must be") from None
+        if "\n" in line or "\r" in line:
+            raise FormatError(f"the token {line!r} has a line end, but each token is one line of a {NAME}")
+        if id_ == 0 and line.startswith("\ufeff"):
+            raise FormatError(f"the first token, {line!r}, would be read as a byte-order mark")
 
 
 def _check_special(definition: Definition, ids: dict[str, int]) -> None:

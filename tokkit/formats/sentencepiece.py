@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tokkit._core import files
+from tokkit._core.lines import piece_fields
 from tokkit._core.charsmap import Normalizer
 from tokkit.definition import Definition, definition_of
 from tokkit.errors import FormatError, OptionError, VocabError
@@ -250,22 +251,22 @@ def write_model(model: SentencePieceModel) -> bytes:
         messages.append((DENORMALIZER, normalizer_spec(model.denormalizer)))
     parts = [(number, protobuf.written(number, message)) for number, message in messages]
     parts += [(f.number, model.others[f.start : f.end]) for f in protobuf.fields(model.others, "model")]
-    pieces = b"".join(protobuf.written(PIECES, message) for message in _pieces(model))
-    return pieces + b"".join(part for _, part in sorted(parts, key=lambda part: part[0]))
+    return _pieces(model) + b"".join(part for _, part in sorted(parts, key=lambda part: part[0]))
 
 
-def _pieces(model: SentencePieceModel) -> list[bytes]:
-    scores = model.scores.astype("<f4").tobytes()
-    made = []
-    for id_, (piece, type_) in enumerate(zip(model.pieces, model.types.tolist(), strict=True)):
-        message = protobuf.written(1, piece) + b"\x15" + scores[4 * id_ : 4 * id_ + 4]
-        made.append(message if type_ == NORMAL else message + protobuf.written(3, type_))
-    for id_, message in model.kept_pieces:
-        # Unchanged from the file, unless the piece has changed.
-        (text, _, score, type_), _, _ = files.read_model(protobuf.written(PIECES, message))
-        if id_ < len(made) and (text, score[0], type_[0]) == (model.pieces[id_], model.scores[id_], model.types[id_]):
-            made[id_] = message
-    return made
+def _pieces(model: SentencePieceModel) -> bytes:
+    """Return the fields of all pieces, those that were written differently as in the file unless they have changed."""
+    pieces, n = model.pieces, model.pieces.n_ids
+    scores = np.ascontiguousarray(model.scores, dtype=np.float32)
+    parts, done = [], 0
+    for id_, message in sorted(dict(model.kept_pieces).items()):
+        field = protobuf.written(PIECES, message)
+        (text, _, score, type_), _, _ = files.read_model(field)
+        if id_ < n and (text, score[0], type_[0]) == (pieces[id_], scores[id_], model.types[id_]):
+            parts += [piece_fields(pieces.blob, pieces.offsets, scores, model.types, done, id_), field]
+            done = id_ + 1
+    parts.append(piece_fields(pieces.blob, pieces.offsets, scores, model.types, done, n))
+    return b"".join(parts)
 
 
 def normalizer_spec(normalizer: SentencePieceNormalizer) -> bytes:

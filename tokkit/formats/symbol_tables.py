@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit import byte_symbols
+from tokkit._core.lines import spell_bytes
 from tokkit._core.token_tables import TokenIndex, translate
-from tokkit._core.writing import first_not_joined, merge_lines, spell_bytes
+from tokkit._core.writing import first_not_joined, merge_lines
 from tokkit.definition import Definition, Split
 from tokkit.errors import FormatError, VocabError
 from tokkit.files import strict_json

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokkit._core import writing
+from tokkit._core import lines, writing
 from tokkit._core.writing import JsonWriter
 from tokkit.files import decimals
 from tokkit.formats.tables import Merges, Packed, Table
@@ -121,13 +121,13 @@ def merges_of(tokens: Packed, numbers: NDArray[np.uint32], style: Style, *, as_t
 def merge_lines(packed: Merges) -> bytes:
     """Return lines of "left right"."""
     if not packed.between:
-        return writing.pair_lines(packed.text)
+        return lines.pair_lines(packed.text)
     return packed.text.replace(b"\0", b"\n") + (b"\n" if packed.n else b"")
 
 
 def token_lines(table: Table) -> bytes:
     """Return the tokens of a table, each with a line end."""
-    return writing.lines(table.blob, table.offsets)
+    return lines.lines(table.blob, table.offsets)
 
 
 def added_tokens(ids: Sequence[int], contents: list[str], flags: Iterable[Iterable[bool]], style: Style) -> Part:
@@ -137,7 +137,7 @@ def added_tokens(ids: Sequence[int], contents: list[str], flags: Iterable[Iterab
     starts = (b"{" + inner + before[0], *(b"," + inner + name for name in before[1:]))
 
     def put(out: JsonWriter) -> None:
-        blob, offsets, _ = writing.pack_strings(contents)
+        blob, offsets, _ = lines.pack_strings(contents)
         marks = np.fromiter((a | b << 1 | c << 2 | d << 3 | e << 4 for a, b, c, d, e in flags), np.uint8, len(contents))
         out.added(blob, offsets, np.array(ids, dtype=np.int64), marks, starts, line + b"}", b"," + line)
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokkit._core import files
+from tokkit._core.lines import pack_strings
 from tokkit._core.token_tables import TokenIndex, gather
-from tokkit._core.writing import pack_strings
 from tokkit.errors import FormatError
 from tokkit.files import strict_json
 

@@ -9,12 +9,15 @@ encoded to it, and it decodes to nothing.
 from __future__ import annotations
 
 import json
-from binascii import b2a_base64
 from collections.abc import Mapping
 from itertools import pairwise
 
+import numpy as np
+
 from tokkit import byte_symbols
 from tokkit._core.rank_file import parse_ranks
+from tokkit._core.lines import rank_lines
+from tokkit._core.token_tables import TokenIndex
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.files import strict_json
@@ -139,16 +142,19 @@ def write(definition: Definition) -> bytes:
     blob, offsets = byte_vocabulary.ordinary_tokens(definition)
     if (byte := byte_symbols.missing_byte(blob, offsets)) is not None:
         raise FormatError(f"the byte {byte:#04x} has no token, so some text would have no ids")
-    bounds = offsets.tolist()
+    if TokenIndex(blob, offsets).twice >= 0:
+        _refuse_repeats(blob, offsets.tolist())
+    empty = definition.vocab.empty
+    if empty is None:
+        return rank_lines(blob, offsets)
+    first = offsets[: empty + 1]
+    later = np.concatenate([np.full(len(first), offsets[min(empty, len(offsets) - 1)]), offsets[len(first) :]])
+    return b"%b= %d\n%b" % (rank_lines(blob, first), empty, rank_lines(blob, later))
+
+
+def _refuse_repeats(blob: bytes, bounds: list[int]) -> None:
+    """Raise FormatError for the first token whose bytes a lower id has."""
     ranks: dict[bytes, int] = {}
     for rank, (start, end) in enumerate(pairwise(bounds)):
-        if start < end:
-            token = b2a_base64(blob[start:end], newline=False)
-            if token in ranks:
-                raise FormatError(f"the ids {ranks[token]} and {rank} have the same bytes, {blob[start:end]!r}")
-            ranks[token] = rank
-    lines = [b"%b %d\n" % line for line in ranks.items()]
-    if definition.vocab.empty is not None:
-        before = sum(rank < definition.vocab.empty for rank in ranks.values())
-        lines.insert(before, b"= %d\n" % definition.vocab.empty)
-    return b"".join(lines)
+        if start < end and ranks.setdefault(blob[start:end], rank) != rank:
+            raise FormatError(f"the ids {ranks[blob[start:end]]} and {rank} have the same bytes, {blob[start:end]!r}")
