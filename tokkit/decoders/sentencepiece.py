@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokkit import limits
 from tokkit._core.charsmap import Normalizer
 from tokkit._core.decode import Detokenizer
 from tokkit._core.text import Grown
 from tokkit.models.sentencepiece import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
+from tokkit.vocab import Vocab
 
 _EACH_BYTE = "tokkit-replace-each-byte"
 
@@ -43,20 +45,20 @@ class SentencePiece:
 
     def __init__(self, model: SentencePieceModel, n_ids: int) -> None:
         self._model = model
-        pieces = list(model.pieces)
-        texts = [piece.replace(SPACE, b" ") for piece in pieces]
-        for id_ in model.ids_of(CONTROL):
-            texts[id_] = b""
-        for id_ in model.ids_of(UNKNOWN):
-            texts[id_] = model.unk_surface.encode()
-        for id_ in model.ids_of(BYTE):
-            texts[id_] = bytes([int(model.pieces[id_][3:5], 16)])
-        texts += [b""] * (n_ids - len(texts))
-        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        self._detokenizer = Detokenizer(b"".join(texts), ends, np.ones(n_ids, dtype=np.uint8))
+        changed = dict.fromkeys(model.ids_of(CONTROL), b"")
+        changed |= dict.fromkeys(model.ids_of(UNKNOWN), model.unk_surface.encode())
+        changed |= {id_: bytes([int(model.pieces[id_][3:5], 16)]) for id_ in model.ids_of(BYTE)}
+        texts, ends, spaced = _with_spaces(model.pieces)
+        lengths, parts, done = np.diff(ends), [], 0
+        for id_, text in sorted(changed.items()):
+            parts += [texts[done : ends[id_]], text]
+            done, lengths[id_] = int(ends[id_ + 1]), len(text)
+        texts = b"".join([*parts, texts[done:]])
+        ends = np.concatenate([[0], np.cumsum(lengths), np.full(n_ids - len(lengths), len(texts))]).astype(np.int64)
+        self._detokenizer = Detokenizer(texts, ends, np.ones(n_ids, dtype=np.uint8))
         self._strips = model.normalizer.add_dummy_prefix or model.normalizer.remove_extra_whitespaces
         self._strips_all = model.normalizer.remove_extra_whitespaces
-        self._spaced = {id_ for id_, piece in enumerate(pieces) if piece.startswith(SPACE)}
+        self._spaced = set(spaced.tolist())
         self._invisible = {*model.ids_of(CONTROL), *range(len(model.types), n_ids)}
         self._denormalizer = _denormalizer(model.denormalizer)
         self.denormalizes = self._denormalizer is not None
@@ -128,6 +130,18 @@ class SentencePiece:
             return self._denormalizer.normalize(text).decode()
         except Grown as error:
             raise limits.grown(error, self._denormalizer.most) from None
+
+
+def _with_spaces(pieces: Vocab) -> tuple[bytes, NDArray[np.int64], NDArray[np.intp]]:
+    """Return the pieces with spaces for U+2581, packed, and the ids of those that begin with one."""
+    blob, offsets = pieces.blob, pieces.offsets
+    read = np.frombuffer(blob + bytes(len(SPACE)), dtype=np.uint8)
+    marks = np.ones(len(blob), dtype=bool)
+    for k, byte in enumerate(SPACE):
+        marks &= read[k : k + len(blob)] == byte
+    ends = offsets - (len(SPACE) - 1) * np.concatenate([[0], np.cumsum(marks)])[offsets]
+    begins = np.append(marks, False)[offsets[:-1]] & (offsets[1:] > offsets[:-1])
+    return blob.replace(SPACE, b" "), ends, np.flatnonzero(begins)
 
 
 def _denormalizer(rules: SentencePieceNormalizer | None) -> Normalizer | None:

@@ -10,8 +10,11 @@ import base64
 import hashlib
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
+from tokkit._core.files import parse_ranks
+from tokkit._core.lines import rank_lines
 from tokkit.byte_symbols import SYMBOLS
 from tokkit.errors import DownloadError, FormatError, OptionError
 from tokkit.files.files import write_atomically
@@ -60,8 +63,11 @@ def _place(url: str, expected_hash: str | None) -> Path | None:
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
     """Return token → rank of a .tiktoken file; ValueError names an invalid line."""
+    data = read_file_cached(tiktoken_bpe_file, expected_hash)
+    if (usual := _usual_ranks(data)) is not None:
+        return usual
     ranks: dict[bytes, int] = {}
-    for number, line in enumerate(read_file_cached(tiktoken_bpe_file, expected_hash).splitlines(), 1):
+    for number, line in enumerate(data.splitlines(), 1):
         if not line:
             continue
         try:
@@ -72,6 +78,17 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
                 f"{tiktoken_bpe_file}: line {number} is {line!r}; it must be a token in base64, a space and a rank"
             ) from None
     return ranks
+
+
+def _usual_ranks(data: bytes) -> dict[bytes, int] | None:
+    """Return token → rank of a file in the order of its ranks, as it would be written; None for any other."""
+    try:
+        blob, offsets, empty = parse_ranks(data)
+    except ValueError:
+        return None
+    if empty is not None or rank_lines(blob, offsets) != data:
+        return None
+    return {blob[a:b]: rank for rank, (a, b) in enumerate(pairwise(offsets.tolist())) if a < b}
 
 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:

@@ -68,8 +68,6 @@ TK_INLINE uint8_t *put_number(uint8_t *out, int64_t number) {
     return out;
 }
 
-uint8_t *tk_json_string(uint8_t *out, const uint8_t *text, size_t n) { return put_string(out, text, n); }
-
 size_t tk_json_room(const tk_json_layout *layout, size_t n, size_t n_bytes) {
     const size_t around = layout->between.n + layout->before.n + layout->middle.n + layout->after.n;
     return ESCAPED_BYTES * n_bytes + n * (around + QUOTES + TK_DECIMAL_ROOM) + TK_SHORT;

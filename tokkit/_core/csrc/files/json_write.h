@@ -40,8 +40,6 @@ typedef struct {
 size_t tk_json_room(const tk_json_layout *layout, size_t n, size_t n_bytes);
 size_t tk_json_added_room(const tk_json_added *added, size_t n);
 
-uint8_t *tk_json_string(uint8_t *out, const uint8_t *text, size_t n);
-
 /* "token": id */
 uint8_t *tk_json_ids(uint8_t *out, const tk_strings *tokens, const int64_t *ids, size_t n, const tk_json_layout *by);
 
