@@ -24,7 +24,7 @@ MADE = "build/cython"  # for generated C
 SHARED = "tokkit._core._shared"  # Cython's module of shared utilities gives the shared object its name
 # Modules with loops, or of short calls. The others only check and convert: -O3 would take 15 s more for nothing.
 HOT = "batch blocks calls columns decode documents files id_blocks lists plan rank_file spans text token_tables"
-HOT += " word_counts writing"
+HOT += " pieces sp_engine sp_lattice word_counts writing"
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,

@@ -13,7 +13,7 @@ from tokkit.checks import ordered
 from tokkit.definition import Definition
 from tokkit.encoding.id_dtypes import as_dtype
 from tokkit.engine.compile import engine_of
-from tokkit.engine.decoding import Stream, decoding_of, sequences_of, without
+from tokkit.engine.decoding import Decoding, SentencePieceDecoding, Stream, decoding_of, sequences_of, without
 from tokkit.engine.special_tokens import Special
 from tokkit.models.names import name_of
 from tokkit.pickled import Immutable
@@ -74,6 +74,11 @@ class Tokenizer(Immutable, TextCalls):
     def engine(self) -> Engine:
         """What runs the definition (`tokkit.engine.engine`); its methods may change in any release."""
         return self._engine
+
+    @property
+    def decoding(self) -> Decoding | SentencePieceDecoding:
+        """What decodes ids (`tokkit.engine.decoding`); its methods may change in any release."""
+        return self._decoding
 
     @property
     def vocab(self) -> Vocab:

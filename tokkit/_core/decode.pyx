@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint32_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
 import operator
@@ -18,29 +18,7 @@ cdef extern from "Python.h":
     PyObject *PyList_GET_ITEM(object value, Py_ssize_t i)  # borrowed
     Py_ssize_t PyList_GET_SIZE(object value)
 
-cdef enum:
-    COPY = 16        # bytes that are copied at once: most tokens are shorter, and later tokens overwrite the surplus
-    ON_STACK = 4096  # results up to this many bytes need no allocation
-
-cdef size_t ABSENT = <size_t> -1
-
-cdef struct Token:
-    size_t start
-    size_t length  # ABSENT: no token has this id
-
-# A growing run of bytes that starts on the stack.
-cdef struct Output:
-    uint8_t *bytes
-    size_t n
-    size_t capacity
-    uint8_t *heap
-
-
-cdef inline void start(Output *out, uint8_t *stack) noexcept:
-    out.bytes = stack
-    out.n = 0
-    out.capacity = ON_STACK
-    out.heap = NULL
+cdef uint32_t ABSENT = <uint32_t> -1
 
 
 cdef int grow(Output *out, size_t need) except -1:
@@ -80,44 +58,54 @@ cdef class Detokenizer:
     Raises KeyError(id) for an id without a token, TypeError for anything that is not an int (bool included).
     """
 
-    cdef Token *tokens
-    cdef uint8_t *blob
-    cdef readonly size_t n_ids
-    cdef readonly object lengths  # int64 array: bytes of each token
-
     def __cinit__(self, bytes blob, const int64_t[::1] offsets, const uint8_t[::1] present=None):
         cdef size_t n = offsets.shape[0] - 1, i
         if present is not None and <size_t> present.shape[0] != n:
             raise ValueError(f"present has {present.shape[0]} entries; it must have one for each of {n} ids")
+        if <size_t> len(blob) >= ABSENT:
+            raise OverflowError(f"the tokens have {len(blob)} bytes; they must have less than 4 GiB")
         self.n_ids = n
         self.lengths = np.diff(offsets)
         self.tokens = <Token *> PyMem_Malloc(n * sizeof(Token))
+        self.short_tokens = <ShortToken *> PyMem_Malloc(n * sizeof(ShortToken))
         self.blob = <uint8_t *> PyMem_Malloc(len(blob) + COPY)
-        if self.tokens is NULL or self.blob is NULL:
+        if self.tokens is NULL or self.short_tokens is NULL or self.blob is NULL:
             raise MemoryError
         memcpy(self.blob, <const char *> blob, len(blob))
         memset(self.blob + len(blob), 0, COPY)
         for i in range(n):
-            self.tokens[i].start = offsets[i]
-            self.tokens[i].length = offsets[i + 1] - offsets[i]
+            self.tokens[i].start = <uint32_t> offsets[i]
+            self.tokens[i].length = <uint32_t> (offsets[i + 1] - offsets[i])
             if not (self.tokens[i].length if present is None else present[i]):
                 self.tokens[i].length = ABSENT
+            memcpy(self.short_tokens + i, self.blob + self.tokens[i].start, COPY)
+            self.short_tokens[i].length = (
+                <uint8_t> self.tokens[i].length if self.tokens[i].length < COPY else NOT_SHORT
+            )
 
     def __dealloc__(self):
         PyMem_Free(self.tokens)
+        PyMem_Free(self.short_tokens)
         PyMem_Free(self.blob)
 
-    cdef inline int put(self, Output *out, long long id_) except -1:
-        cdef Token token
-        if not 0 <= id_ < <long long> self.n_ids or self.tokens[id_].length == ABSENT:
+    cdef int put(self, Output *out, long long id_) except -1:
+        cdef const ShortToken *short_token
+        if not 0 <= id_ < <long long> self.n_ids:
             raise KeyError(id_)
-        token = self.tokens[id_]
+        short_token = self.short_tokens + id_
+        if short_token.length == NOT_SHORT or out.n + COPY > out.capacity:
+            return self.put_long(out, id_)
+        memcpy(out.bytes + out.n, short_token, COPY)
+        out.n += short_token.length
+        return 0
+
+    cdef int put_long(self, Output *out, long long id_) except -1:
+        cdef Token token = self.tokens[id_]
+        if token.length == ABSENT:
+            raise KeyError(id_)
         if out.n + token.length + COPY > out.capacity:
             grow(out, token.length + COPY)
-        if token.length <= COPY:
-            memcpy(out.bytes + out.n, self.blob + token.start, COPY)
-        else:
-            memcpy(out.bytes + out.n, self.blob + token.start, token.length)
+        memcpy(out.bytes + out.n, self.blob + token.start, token.length)
         out.n += token.length
         return 0
 
@@ -125,11 +113,15 @@ cdef class Detokenizer:
         cdef const uint32_t[::1] unsigned
         cdef const int64_t[::1] signed
         cdef Py_ssize_t k
+        cdef long long id_
         if PyList_CheckExact(ids):
             k = 0
             while k < PyList_GET_SIZE(ids):  # an item's __index__ may shorten the list
-                item = <object> PyList_GET_ITEM(ids, k)
-                self.put(out, as_id(item))
+                id_ = small_int(PyList_GET_ITEM(ids, k))
+                if id_ < 0:
+                    item = <object> PyList_GET_ITEM(ids, k)
+                    id_ = as_id(item)
+                self.put(out, id_)
                 k += 1
             return 0
         if isinstance(ids, np.ndarray) and ids.ndim == 1 and ids.dtype.kind in "iu":
@@ -174,3 +166,39 @@ cdef class Detokenizer:
             return PyUnicode_DecodeUTF8(<const char *> out.bytes, out.n, how)
         finally:
             PyMem_Free(out.heap)
+
+    def with_offsets(self, list ids not None):
+        """Return (text, the number of characters before each token); of a token that begins inside a character, one
+        less. None if a token has no bytes. UnicodeDecodeError for invalid UTF-8.
+        """
+        cdef uint8_t stack[ON_STACK]
+        cdef Output out
+        cdef size_t before, k
+        cdef Py_ssize_t characters = 0
+        cdef list offsets = []
+        start(&out, stack)
+        try:
+            for item in ids:
+                before = out.n
+                self.put(&out, as_id(item))
+                if out.n == before:
+                    return None
+                offsets.append(max(<Py_ssize_t> 0, characters - (out.bytes[before] & 0xC0 == 0x80)))
+                for k in range(before, out.n):
+                    characters += out.bytes[k] & 0xC0 != 0x80
+            return PyUnicode_DecodeUTF8(<const char *> out.bytes, out.n, b"strict"), offsets
+        finally:
+            PyMem_Free(out.heap)
+
+    def token(self, id_) -> bytes:
+        """Return the bytes of one token."""
+        cdef long long number = as_id(id_)
+        if not 0 <= number < <long long> self.n_ids or self.tokens[number].length == ABSENT:
+            raise KeyError(number)
+        return PyBytes_FromStringAndSize(
+            <const char *> self.blob + self.tokens[number].start, self.tokens[number].length
+        )
+
+    def each(self, list ids not None) -> list:
+        """Return the bytes of each token."""
+        return [self.token(item) for item in ids]

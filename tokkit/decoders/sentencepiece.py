@@ -7,8 +7,10 @@ adds a space before texts, or removes extra ones, the space at the start of the 
 from __future__ import annotations
 
 import codecs
+import functools
 from collections.abc import Callable, Iterable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,12 @@ from numpy.typing import NDArray
 from tokkit import limits
 from tokkit._core.charsmap import Normalizer
 from tokkit._core.decode import Detokenizer
+from tokkit._core.pieces import PieceTexts
 from tokkit._core.text import Grown
 from tokkit.models.sentencepiece import BYTE, CONTROL, SPACE, UNKNOWN, SentencePieceModel, SentencePieceNormalizer
-from tokkit.vocab import Vocab
 
 _EACH_BYTE = "tokkit-replace-each-byte"
+_SPACED, _HIDDEN = 1, 2  # marks of ids, by the numbers of the core
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
@@ -45,24 +48,44 @@ class SentencePiece:
 
     def __init__(self, model: SentencePieceModel, n_ids: int) -> None:
         self._model = model
-        changed = dict.fromkeys(model.ids_of(CONTROL), b"")
-        changed |= dict.fromkeys(model.ids_of(UNKNOWN), model.unk_surface.encode())
-        changed |= {id_: bytes([int(model.pieces[id_][3:5], 16)]) for id_ in model.ids_of(BYTE)}
-        texts, ends, spaced = _with_spaces(model.pieces)
-        lengths, parts, done = np.diff(ends), [], 0
-        for id_, text in sorted(changed.items()):
-            parts += [texts[done : ends[id_]], text]
-            done, lengths[id_] = int(ends[id_ + 1]), len(text)
-        texts = b"".join([*parts, texts[done:]])
-        ends = np.concatenate([[0], np.cumsum(lengths), np.full(n_ids - len(lengths), len(texts))]).astype(np.int64)
+        texts, ends, marks = _texts_of(model, n_ids)
         self._detokenizer = Detokenizer(texts, ends, np.ones(n_ids, dtype=np.uint8))
         self._strips = model.normalizer.add_dummy_prefix or model.normalizer.remove_extra_whitespaces
         self._strips_all = model.normalizer.remove_extra_whitespaces
-        self._spaced = set(spaced.tolist())
-        self._invisible = {*model.ids_of(CONTROL), *range(len(model.types), n_ids)}
+        self._marks = marks
+        self._texts = PieceTexts(
+            self._detokenizer,
+            marks.tobytes(),
+            strips=self._strips,
+            strips_all=self._strips_all,
+            apart=model.byte_fallback,
+            errors=_EACH_BYTE,
+        )
         self._denormalizer = _denormalizer(model.denormalizer)
         self.denormalizes = self._denormalizer is not None
         """Whether the complete text is denormalized."""
+
+    @functools.cached_property
+    def _spaced(self) -> frozenset[int]:
+        return frozenset(np.flatnonzero(self._marks & _SPACED).tolist())
+
+    @functools.cached_property
+    def _invisible(self) -> frozenset[int]:
+        return frozenset(np.flatnonzero(self._marks & _HIDDEN).tolist())
+
+    def texts(self, given: list[int] | list[list[int]]) -> Any:
+        """Return the text of a list of ids, or of each of a list of such lists, as `decode` does.
+
+        None if something in a list is not an int, or not an id, and for other cases that only `decode` decides.
+        """
+        return None if self.denormalizes else self._texts.texts(given)
+
+    def text_of_pieces(self, pieces: list[str], ids: dict[str, int]) -> str | None:
+        """Return the text of pieces, by their ids; a str that is not a piece is its own text.
+
+        None for other objects than str, and for cases that only `surfaces_of` decides.
+        """
+        return None if self.denormalizes else self._texts.text_of_pieces(pieces, ids)
 
     def token_text(self, id_: int) -> bytes:
         """Return the bytes that one id adds inside a text."""
@@ -110,6 +133,8 @@ class SentencePiece:
         With "replace" each invalid byte becomes U+FFFD.
         """
         ids = ids if isinstance(ids, list) else list(ids)
+        if errors == "replace" and not self.denormalizes and (made := self._texts.text(ids)) is not None:
+            return made
         errors = _EACH_BYTE if errors == "replace" else errors
         joined = self.joined(ids)
         # Bytes on both sides of an invisible piece belong to different characters.
@@ -132,16 +157,28 @@ class SentencePiece:
             raise limits.grown(error, self._denormalizer.most) from None
 
 
-def _with_spaces(pieces: Vocab) -> tuple[bytes, NDArray[np.int64], NDArray[np.intp]]:
-    """Return the pieces with spaces for U+2581, packed, and the ids of those that begin with one."""
-    blob, offsets = pieces.blob, pieces.offsets
-    read = np.frombuffer(blob + bytes(len(SPACE)), dtype=np.uint8)
-    marks = np.ones(len(blob), dtype=bool)
-    for k, byte in enumerate(SPACE):
-        marks &= read[k : k + len(blob)] == byte
-    ends = offsets - (len(SPACE) - 1) * np.concatenate([[0], np.cumsum(marks)])[offsets]
-    begins = np.append(marks, False)[offsets[:-1]] & (offsets[1:] > offsets[:-1])
-    return blob.replace(SPACE, b" "), ends, np.flatnonzero(begins)
+def _texts_of(model: SentencePieceModel, n_ids: int) -> tuple[bytes, NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the texts of the ids, joined; the span of each; and which begin with a space or are never visible."""
+    pieces, types = model.pieces, model.types
+    blob, offsets = np.frombuffer(pieces.blob + bytes(len(SPACE)), dtype=np.uint8), pieces.offsets
+    n = len(pieces.blob) + 1
+    is_space = (blob[:n] == SPACE[0]) & (blob[1 : n + 1] == SPACE[1]) & (blob[2 : n + 2] == SPACE[2])
+    before = np.append(0, np.cumsum(is_space))[offsets]
+    joined, ends = pieces.blob.replace(SPACE, b" "), offsets - before * (len(SPACE) - 1)
+    lengths = np.diff(ends)
+    parts, done = [], 0
+    for id_ in model.ids_of(CONTROL, UNKNOWN, BYTE):
+        text = b"" if types[id_] == CONTROL else model.unk_surface.encode()
+        if types[id_] == BYTE:
+            text = bytes([int(pieces[id_][3:5], 16)])
+        parts += [joined[done : ends[id_]], text]
+        done = int(ends[id_ + 1])
+        lengths[id_] = len(text)
+    parts.append(joined[done:])
+    marks = np.full(n_ids, _HIDDEN, dtype=np.uint8)
+    marks[: len(types)] = is_space[offsets[:-1]] * _SPACED | (types == CONTROL) * _HIDDEN
+    more = np.zeros(n_ids - len(types), dtype=np.int64)
+    return b"".join(parts), np.append(0, np.cumsum(np.append(lengths, more))), marks
 
 
 def _denormalizer(rules: SentencePieceNormalizer | None) -> Normalizer | None:

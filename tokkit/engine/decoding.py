@@ -95,8 +95,9 @@ class Decoding:
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
         self._by_bytes = definition.tokens_are_bytes
-        self._detokenizer = Detokenizer(*self._spelt())
-        self.decode: Callable[..., str] = self._detokenizer.decode if self._by_bytes else self._decode_tokens
+        self.detokenizer = Detokenizer(*self._spelt())
+        """What joins the bytes of tokens."""
+        self.decode: Callable[..., str] = self.detokenizer.decode if self._by_bytes else self._decode_tokens
         """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`."""
 
     def _spelt(self) -> tuple[bytes, NDArray[np.int64], NDArray[np.uint8] | None]:
@@ -153,19 +154,19 @@ class Decoding:
         return table.build(self.chain, self._tokens)
 
     def _token(self, id_: int) -> str:
-        self._detokenizer.decode_bytes([id_])  # checks the id
+        self.detokenizer.decode_bytes([id_])  # checks the id
         return self._tokens[id_] or ""
 
     def _decode_tokens(self, ids: Iterable[int], errors: str = "replace") -> str:
         if self._table is not None:
             return self._table.decode(ids)
         ids = list(ids)
-        self._detokenizer.decode_bytes(ids)  # checks the ids
+        self.detokenizer.decode_bytes(ids)  # checks the ids
         return self.chain.decode([self._tokens[id_] or "" for id_ in ids])
 
     def token_bytes(self, id_: int) -> bytes:
         """Return the bytes of one token from the vocabulary."""
-        self._detokenizer.decode_bytes([id_])
+        self.detokenizer.decode_bytes([id_])
         return self._definition.vocab[int(id_)]
 
     def spellings(self) -> tuple[list[bytes], dict[int, bytes]] | None:
@@ -201,7 +202,7 @@ class Decoding:
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """Return the bytes of ids: the joined bytes of the tokens, or the UTF-8 of the decoded text."""
-        return self._detokenizer.decode_bytes(ids) if self._by_bytes else self._decode_tokens(ids).encode()
+        return self.detokenizer.decode_bytes(ids) if self._by_bytes else self._decode_tokens(ids).encode()
 
     def stream(self, errors: str) -> Stream:
         """Return a new stream that decodes id by id."""
@@ -209,7 +210,7 @@ class Decoding:
 
         if not self._by_bytes:
             return ChainStream(self.chain, self._or_unknown(self._token))
-        return DecodeStream(self._or_unknown(lambda id_: self._detokenizer.decode_bytes([id_])), errors)
+        return DecodeStream(self._or_unknown(lambda id_: self.detokenizer.decode_bytes([id_])), errors)
 
 
 class SentencePieceDecoding:

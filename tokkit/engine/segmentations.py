@@ -39,38 +39,49 @@ class Segmentations:
             raise OptionError(f"{what} is for Unigram models; BPE has no probabilities")
         return Lattice(self._encoder, normalized)
 
-    def nbest(self, normalized: bytes, n: int, *, timeout: float = math.inf) -> list[tuple[Ids, Spans, float]]:
+    def nbest(
+        self, normalized: bytes, n: int, *, timeout: float = math.inf, ids_only: bool = False
+    ) -> list[tuple[Ids, Spans, float]]:
         """Return the n segmentations with the highest scores, the best first, or all if there are fewer.
 
         OptionError for BPE. As in sentencepiece, n above 1024 is taken as 1024, and n = 1 returns what `encode` does.
-        TimeoutError if it takes more than `timeout` seconds.
+        TimeoutError if it takes more than `timeout` seconds. With `ids_only`, spans may be None and ids a list.
         """
         _check_count("n", n)
         lattice = self._lattice(normalized, "n-best")
-        return [lattice.best()] if n == 1 else lattice.nbest(min(n, MAX_NBEST), timeout)
+        return [lattice.best()] if n == 1 else lattice.nbest(min(n, MAX_NBEST), timeout, ids_only=ids_only)
 
     def sample(
-        self, normalized: bytes, *, alpha: float, nbest_size: int = -1, rng: np.random.Generator
+        self,
+        normalized: bytes,
+        *,
+        alpha: float,
+        nbest_size: int = -1,
+        rng: np.random.Generator,
+        ids_only: bool = False,
     ) -> tuple[Ids, Spans]:
         """Return a random segmentation, with a probability proportional to exp(alpha × score).
 
         With `nbest_size` -1 it is drawn from all segmentations, else from the best `nbest_size`; 0 and 1 return the
         best. For BPE, `alpha` is the probability with which each merge is skipped, and `nbest_size` is ignored.
+        `ids_only` is as in `nbest`.
         """
         _check_alpha(alpha)
         if self._bpe:
             return NormalizedText(self._encoder, normalized).merge(alpha, _seed(rng))
         lattice = self._lattice(normalized, "sampling")
         if nbest_size < 0:
-            ids, spans, _ = lattice.sample(alpha, _seed(rng), 1)[0]
+            ids, spans, _ = lattice.sample(alpha, _seed(rng), 1, ids_only=ids_only)[0]
             return ids, spans
         if nbest_size < 2:
             ids, spans, _ = lattice.best()
             return ids, spans
-        ways = lattice.nbest(min(nbest_size, MAX_NBEST))
+        ways = lattice.nbest(min(nbest_size, MAX_NBEST), ids_only=ids_only)
         scores = alpha * np.array([score for _, _, score in ways])
         weights = np.exp(scores - scores.max())
-        ids, spans, _ = ways[int(rng.choice(len(ways), p=weights / weights.sum()))]
+        # What rng.choice does with these probabilities, without its checks, which take longer than the search.
+        bounds = (weights / weights.sum()).cumsum()
+        ids, spans, _ = ways[int((bounds / bounds[-1]).searchsorted(rng.random(), side="right"))]
         return ids, spans
 
     def sample_and_score(

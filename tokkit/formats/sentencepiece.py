@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from tokkit._core import files
-from tokkit._core.lines import piece_fields
 from tokkit._core.charsmap import Normalizer
+from tokkit._core.lines import piece_fields
 from tokkit.definition import Definition, definition_of
 from tokkit.errors import FormatError, OptionError, VocabError
 from tokkit.files import protobuf

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from tokkit import byte_symbols
-from tokkit._core.rank_file import parse_ranks
 from tokkit._core.lines import rank_lines
+from tokkit._core.rank_file import parse_ranks
 from tokkit._core.token_tables import TokenIndex
 from tokkit.definition import Definition, Split, checked_special_tokens
 from tokkit.errors import FormatError, OptionError, VocabError

@@ -18,7 +18,12 @@ def _texts() -> Any:
     return sentencepiece_pb2
 
 
+def parsed(name: str, data: bytes) -> Any:
+    """Return a message of protobuf by its serialized form; None where protobuf is not installed."""
+    module = _texts()
+    return None if module is None else getattr(module, name).FromString(data)
+
+
 def message(made: SentencePieceText | NBestSentencePieceText) -> Any:
     """Return a text as the message of protobuf, where it is installed; else as it is."""
-    module = _texts()
-    return made if module is None else getattr(module, type(made).__name__).FromString(made.SerializeToString())
+    return made if _texts() is None else parsed(type(made).__name__, made.SerializeToString())

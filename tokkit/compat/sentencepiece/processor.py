@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tokkit.compat.sentencepiece import decode
-from tokkit.compat.sentencepiece.loaded_model import Extras, LoadedModel
+from tokkit.compat.sentencepiece.loaded_model import NO_EXTRAS, PLAIN_TYPES, Extras, LoadedModel
 from tokkit.compat.sentencepiece.messages import message
 from tokkit.compat.sentencepiece.normalizer import normalized
 from tokkit.compat.sentencepiece.random import generator
@@ -19,6 +19,8 @@ from tokkit.models.sentencepiece import SentencePieceModel
 
 TYPES = (int, str, bytes, "proto", "serialized_proto", "numpy", "offset_mapping")
 ReturnType = Any
+_OF_MODEL = ("_loaded", "_n_pieces", "_roles", "_ids", "_filled")
+"""Attributes that the model decides."""
 
 
 class SentencePieceProcessor(PieceTable):
@@ -94,10 +96,14 @@ class SentencePieceProcessor(PieceTable):
         """Load a model from a model file's bytes, or from a message with them."""
         data = data.SerializeToString() if hasattr(data, "SerializeToString") else data
         try:
-            self._loaded = LoadedModel(model_format.read_model(bytes(data)))
+            self._use(model_format.read_model(bytes(data)))
         except FormatError as error:
             raise RuntimeError(f"INTERNAL: {error}") from None
         return True
+
+    def _use(self, model: SentencePieceModel) -> None:
+        self._loaded = LoadedModel(model)
+        self._set_model(model)
 
     def serialized_model_proto(self) -> bytes:
         """Return the bytes of the model file; b"" before one is loaded."""
@@ -117,12 +123,12 @@ class SentencePieceProcessor(PieceTable):
         model = self._own.model
         if model.kind not in ("unigram", "bpe"):
             raise RuntimeError("INTERNAL: Vocabulary constraint is only enabled in subword units.")
-        self._loaded = LoadedModel(model.restricted({piece.encode() for piece in valid_vocab}))
+        self._use(model.restricted({piece.encode() for piece in valid_vocab}))
 
     def reset_vocabulary(self) -> None:
         """Encode with all pieces again: unused pieces become normal."""
         model = self._own.model
-        self._loaded = LoadedModel(model.restricted({model.pieces[id_] for id_ in range(model.pieces.n_ids)}))
+        self._use(model.restricted({model.pieces[id_] for id_ in range(model.pieces.n_ids)}))
 
     def load_vocabulary(self, filename: str | Path, threshold: int) -> None:
         """Call `set_vocabulary` with the pieces of a file (piece, tab, count) whose count is at least `threshold`."""
@@ -148,10 +154,14 @@ class SentencePieceProcessor(PieceTable):
         return_bytes: bool | None = None,
     ) -> Any:
         """Encode a text, or each of a list of texts, to ids, pieces or `return_type`."""
-        chosen = self._chosen(return_type, out_type)
+        if out_type is None and (return_type is int or return_type is str):
+            chosen: ReturnType = return_type
+        else:
+            chosen = self._chosen(return_type, out_type)
         if return_bytes is not None and chosen != "offset_mapping":
             raise ValueError("return_bytes is only supported when return_type='offset_mapping'")
-        self._threads(num_threads)
+        if num_threads is not None or type(self._num_threads) is not int:
+            self._threads(num_threads)
         nbest_size = self._nbest_size if nbest_size is None else nbest_size
         alpha = self._alpha if alpha is None else alpha
         sampling = self._enable_sampling if enable_sampling is None else enable_sampling
@@ -160,14 +170,22 @@ class SentencePieceProcessor(PieceTable):
         extras = self._extras(add_bos, add_eos, reverse)
         unk = self._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
 
-        own = self._own
+        own = self._loaded or self._own
+        if not sampling and chosen in PLAIN_TYPES:
+            kind = type(input)
+            if kind is str or kind is bytes:
+                plain = own.plain(input, chosen, extras, unk)
+                return own.shown(own.segmented(input), chosen, extras, unk, False) if plain is None else plain
+            if kind is list and (batch := own.plain_batch(input, chosen, extras, unk)) is not None:
+                return batch
         first = input[0] if isinstance(input, list) and input else input
         as_bytes = isinstance(first, bytes) if return_bytes is None else return_bytes
 
         def one(text: str | bytes) -> Any:
-            made = own.sampled(text, nbest_size, alpha) if sampling else own.segmented(text)
-            shown = own.shown(made, chosen, extras, unk, as_bytes)
-            return message(shown) if chosen == "proto" else shown
+            made = own.sampled(text, nbest_size, alpha, chosen) if sampling else own.segmented(text)
+            if chosen == "proto":
+                return own.message(made, extras, unk)
+            return own.shown(made, chosen, extras, unk, as_bytes)
 
         return self._each(input, one)
 
@@ -176,9 +194,18 @@ class SentencePieceProcessor(PieceTable):
             raise TypeError("num_threads must be int")
 
     def _extras(self, add_bos: bool | None, add_eos: bool | None, reverse: bool | None) -> Extras:
-        given = ((add_bos, self._add_bos), (add_eos, self._add_eos), (reverse, self._reverse))
-        bos, eos, back = (bool(own if value is None else value) for value, own in given)
-        return bos, eos, back
+        if (
+            add_bos is None
+            and add_eos is None
+            and reverse is None
+            and not (self._add_bos or self._add_eos or self._reverse)
+        ):
+            return NO_EXTRAS
+        return (
+            bool(self._add_bos if add_bos is None else add_bos),
+            bool(self._add_eos if add_eos is None else add_eos),
+            bool(self._reverse if reverse is None else reverse),
+        )
 
     def _each(self, input: Any, work: Callable[[str | bytes], Any]) -> Any:
         texts = input if isinstance(input, list) else [input]
@@ -208,7 +235,7 @@ class SentencePieceProcessor(PieceTable):
             raise RuntimeError("INTERNAL: NBestEncode is not available for the current model.")
 
         def one(text: str | bytes) -> Any:
-            found = own.nbest(text, max(n, 1))
+            found = own.nbest(text, max(n, 1), chosen)
             if chosen not in ("proto", "serialized_proto"):
                 return [own.shown(made, chosen, extras, unk, False) for made in found]
             best = NBestSentencePieceText([own.shown(made, "proto", extras, unk, False) for made in found])
@@ -269,15 +296,21 @@ class SentencePieceProcessor(PieceTable):
         return_bytes: bool | None = None,
     ) -> Any:
         """Decode ids or pieces to text, or each of a list of lists of them."""
-        chosen = self._chosen(return_type, out_type, default=str)
+        chosen = str if return_type is None and out_type is None else self._chosen(return_type, out_type, default=str)
         if return_bytes is not None and chosen != "offset_mapping":
             raise ValueError("return_bytes is only supported when return_type='offset_mapping'")
-        self._threads(num_threads)
-        return decode.decode(self._own.decoder, input, chosen, as_bytes=bool(return_bytes))
+        if num_threads is not None or type(self._num_threads) is not int:
+            self._threads(num_threads)
+        own = self._loaded or self._own
+        if chosen is str and type(input) is list and (plain := own.decoder.plain(input)) is not None:
+            return plain
+        return decode.decode(own.decoder, input, chosen, as_bytes=bool(return_bytes))
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
         """Return a text, or each of a list, normalized; optionally with the origin of each character."""
         engine = self._own.engine
+        if not with_offsets and type(input) in (list, str) and (plain := self._own.normalized(input)) is not None:
+            return plain
 
         def run(utf8: bytes) -> tuple[bytes, Any]:
             made, _, _, origins = engine.segments(utf8)
@@ -286,7 +319,10 @@ class SentencePieceProcessor(PieceTable):
         return normalized(run, input, with_offsets=bool(with_offsets))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**{k: v for k, v in vars(self).items() if k != "_loaded"}, "model_proto": self.serialized_model_proto()}
+        return {
+            **{k: v for k, v in vars(self).items() if k not in _OF_MODEL},
+            "model_proto": self.serialized_model_proto(),
+        }
 
     def __setstate__(self, state: dict[str, Any] | bytes) -> None:
         SentencePieceProcessor.__init__(self)  # a subclass may need arguments
@@ -300,6 +336,8 @@ class SentencePieceProcessor(PieceTable):
 def _as(verb: str, kind: ReturnType, **always: Any) -> Callable[..., Any]:
     def method(self: SentencePieceProcessor, input: Any, *args: Any, **options: Any) -> Any:
         """Return a method that calls the one without "_as_…" with a fixed type."""
+        if not args:
+            return getattr(self, verb)(input, return_type=kind, **always, **options)
         # Samples and n-best also take nbest_size as a positional argument, and samples alpha.
         given = dict(zip(("nbest_size", "alpha"), args, strict=False))
         return getattr(self, verb)(input, return_type=kind, **always, **given, **options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -55,8 +55,7 @@ class NBestSentencePieceText:
         return b"".join(protobuf.written(1, one.SerializeToString()) for one in self.nbests)
 
 
-@dataclass(frozen=True, slots=True)
-class Segmented:
+class Segmented(NamedTuple):
     """A text, its normalized form, and one segmentation of that: ids, and spans (n, 2) in its bytes."""
 
     original: bytes
@@ -68,23 +67,29 @@ class Segmented:
 
     def cut(self, ids: Any, spans: Any, score: float | None = None) -> Segmented:
         """Return another segmentation of the same text."""
-        return Segmented(self.original, self.normalized, self.origins, ids.tolist(), spans, score)
+        ids = ids if isinstance(ids, list) else ids.tolist()
+        return Segmented(self.original, self.normalized, self.origins, ids, spans, score)
 
     def surfaces(self) -> list[tuple[int, int]]:
         """Return the span of each piece in the original text, in bytes."""
-        found: list[tuple[int, int]] = [(a, b) for a, b in self.origins[self.spans].tolist()]
-        return found
+        return _pairs(self.origins[self.spans])
 
 
-def in_characters(utf8: bytes, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Convert positions in bytes to positions in characters."""
+def in_characters(utf8: bytes, places: Any) -> list[tuple[int, int]]:
+    """Convert spans in bytes, an array (n, 2) or a sequence, to spans in characters."""
+    spans = np.asarray(places, dtype=np.int64).reshape(-1, 2)
     if utf8.isascii():
-        return list(places)
+        return _pairs(spans)
     starts = (np.frombuffer(utf8 + b" ", dtype=np.uint8) & 0xC0) != 0x80
     number = np.cumsum(starts) - 1
     # A position inside a character, which only invalid UTF-8 can cause, counts as that of the next character.
     number = number + ~starts
-    return [(int(number[a]), int(number[b])) for a, b in places]
+    return _pairs(number[spans])
+
+
+def _pairs(spans: Any) -> list[tuple[int, int]]:
+    starts, ends = spans.T.tolist()
+    return list(zip(starts, ends, strict=True))
 
 
 def gaps(lengths: Sequence[int]) -> list[tuple[int, int]]:

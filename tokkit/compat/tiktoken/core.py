@@ -8,10 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
+from tokkit._core.encode.calls import EncodingCalls
+from tokkit._core.split import AddedMatcher
 from tokkit.definition import AddedToken, Definition, Split
 from tokkit.engine.encode_stream import stable_part
 from tokkit.engine.special_tokens import AddedTokens
-from tokkit.errors import TokkitError
 from tokkit.formats import split_patterns
 from tokkit.formats.split_patterns import FANCY_REGEX
 from tokkit.formats.tiktoken import check_empty_token
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tokkit.engine.byte_level import ByteLevelEngine
+    from tokkit.engine.decoding import Decoding
 
 
 Allowed = Literal["all"] | AbstractSet[str]
 Disallowed = Literal["all"] | Collection[str]
 
 
-class Encoding(Immutable):
+class Encoding(EncodingCalls, Immutable):
     r"""An encoding with a pattern, ranks and special tokens; it has all methods of tiktoken's class.
 
     >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"lo": 256, b"low": 257}
@@ -75,10 +77,19 @@ class Encoding(Immutable):
         self._tok = tok
         self._engine = cast("ByteLevelEngine", tok.engine)
         self._in_core = self._engine.encoder is not None
+        self._detokenizer = cast("Decoding", tok.decoding).detokenizer
+        # Bound once: in calls with few ids the look-ups of attributes are noticeable.
+        self._joined, self._joined_bytes = self._detokenizer.decode, self._detokenizer.decode_bytes
         self._special_ids = frozenset(self._special_tokens.values())
         self.max_token_value = tok.n_ids - 1
         self._none: frozenset[str] = frozenset()
         self._all = frozenset(self._special_tokens)
+        self._ids_of_tokens: dict[str | bytes, int] = {}
+        if self._in_core and "" not in self._all:
+            special = AddedMatcher.plain({text.encode(): id_ for text, id_ in self._special_tokens.items()})
+            self.set_calls(self._engine.encoder, special, self._added.finder(self._all), self._special_ids)
+        else:
+            self.set_calls(None, None, None, self._special_ids)
 
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
@@ -110,16 +121,8 @@ class Encoding(Immutable):
 
     # ---- encoding
 
-    def encode_ordinary(self, text: str) -> list[int]:
-        """Return the ids of a text; special tokens in it are ordinary text."""
-        if not isinstance(text, str):
-            raise TypeError(f"text is {type(text).__name__}; it must be a str")
-        return self._engine.encode(text)
-
-    def encode(
-        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
-    ) -> list[int]:
-        """Return the ids of a text; ValueError if it holds a special token that is not allowed."""
+    def encode_text(self, text: str, allowed_special: Allowed, disallowed_special: Disallowed) -> list[int]:
+        """Return the ids of a text; `encode` answers for most texts without this."""
         return self._encode(text, self._allowed(text, allowed_special, disallowed_special))
 
     def _encode(self, text: str, allowed: frozenset[str]) -> list[int]:
@@ -177,39 +180,66 @@ class Encoding(Immutable):
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """Return the id of one token, special or not; KeyError if there is none."""
+        known = self._ids_of_tokens
+        if text_or_bytes in known:
+            return known[text_or_bytes]
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
-        if (id_ := self._tok.vocab.get(token)) is not None:
-            return id_
-        return self._special_tokens[token.decode(errors="replace")]
+        if (id_ := self._tok.vocab.get(token)) is None:
+            id_ = self._special_tokens[token.decode(errors="replace")]
+        if type(text_or_bytes) in (str, bytes):
+            known[text_or_bytes] = id_
+        return id_
 
     # ---- decoding
+
+    def _unknown(self, tokens: Sequence[int], error: KeyError) -> Exception:
+        """Return the error that tiktoken raises for an id without a token."""
+        message = f"no token has the id {error.args[0]}; ids run from 0 to {self.max_token_value}"
+        if any(isinstance(token, int) and not 0 <= token < 1 << 32 for token in tokens):
+            return OverflowError(message)
+        return KeyError(message)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
         """Return the bytes of ids; KeyError for an id without a token."""
         try:
-            return self._tok.decode_bytes(tokens)
-        except TokkitError as error:
-            raise _unknown(tokens, error) from None
+            return self._joined_bytes(tokens)
+        except KeyError as error:
+            raise self._unknown(tokens, error) from None
 
     def decode(self, tokens: Sequence[int], errors: str = "replace") -> str:
         """Return the text of ids; invalid UTF-8 is handled as by bytes.decode with these `errors`."""
-        return self.decode_bytes(tokens).decode("utf-8", errors)
+        if errors != "replace":
+            return self.decode_bytes(tokens).decode("utf-8", errors)
+        try:
+            return self._joined(tokens)
+        except KeyError as error:
+            raise self._unknown(tokens, error) from None
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """Return the bytes of one token; KeyError if there is none."""
-        return self.decode_bytes([token])
+        try:
+            return self._detokenizer.token(token)
+        except KeyError as error:
+            raise self._unknown(error.args, error) from None
 
     def decode_tokens_bytes(self, tokens: Sequence[int]) -> list[bytes]:
         """Return the bytes of each token."""
-        return [self.decode_single_token_bytes(token) for token in tokens]
+        try:
+            return self._detokenizer.each(list(tokens))
+        except KeyError as error:
+            raise self._unknown(error.args, error) from None
 
     def decode_with_offsets(self, tokens: Sequence[int]) -> tuple[str, list[int]]:
         """Return (text, offsets): the start of each token in characters; inside a character, the start of that one."""
-        parts, offsets, n_characters = self.decode_tokens_bytes(tokens), [], 0
-        for part in parts:
-            offsets.append(max(0, n_characters - (part[0] & 0xC0 == 0x80)))
-            n_characters += sum(byte & 0xC0 != 0x80 for byte in part)
-        return b"".join(parts).decode(), offsets
+        tokens = list(tokens)
+        try:
+            found = self._detokenizer.with_offsets(tokens)
+        except KeyError as error:
+            raise self._unknown(error.args, error) from None
+        if found is None:
+            self.decode_tokens_bytes(tokens)  # raises the error of an id without a token
+            raise IndexError("a token is empty, and has no offset")
+        return found
 
     def decode_batch(
         self, batch: Sequence[Sequence[int]], *, errors: str = "replace", num_threads: int = 8
@@ -246,12 +276,6 @@ class Encoding(Immutable):
     def special_tokens_set(self) -> set[str]:
         """The texts of the special tokens."""
         return set(self._special_tokens)
-
-    def is_special_token(self, token: int) -> bool:
-        """Return whether an id is a special token's."""
-        if not isinstance(token, int):
-            raise AssertionError(f"an id is {type(token).__name__}; it must be an int")
-        return token in self._special_ids
 
     @property
     def n_vocab(self) -> int:
@@ -303,10 +327,3 @@ def raise_disallowed_special_token(token: str) -> NoReturn:
         f"the text contains {token!r}, which disallowed_special forbids; pass allowed_special={{{token!r}}} to make "
         "it a token, or disallowed_special=() to encode it as text"
     )
-
-
-def _unknown(tokens: Sequence[int], error: TokkitError) -> Exception:
-    """Return the error that tiktoken raises for an id without a token."""
-    if any(isinstance(token, int) and not 0 <= token < 1 << 32 for token in tokens):
-        return OverflowError(str(error))
-    return KeyError(str(error))

@@ -13,8 +13,8 @@ import os
 from itertools import pairwise
 from pathlib import Path
 
-from tokkit._core.files import parse_ranks
 from tokkit._core.lines import rank_lines
+from tokkit._core.rank_file import parse_ranks
 from tokkit.byte_symbols import SYMBOLS
 from tokkit.errors import DownloadError, FormatError, OptionError
 from tokkit.files.files import write_atomically

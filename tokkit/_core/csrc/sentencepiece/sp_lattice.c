@@ -13,7 +13,7 @@ static int add_arc(tk_sp_lattice *l, size_t start, size_t end, uint32_t id, floa
 }
 
 static int add_arcs(tk_sp_lattice *l, const tk_sp *m, const uint8_t *p, size_t n) {
-    int status = TK_OK;
+    int status = tk_reserve(&l->arcs, &l->arcs_capacity, n < SIZE_MAX / 4 ? 4 * n : n, sizeof *l->arcs);
     for (size_t at = 0, length; at < n && status == TK_OK; at += length) {
         int known = 0;
         uint64_t node = m->trie.root;
@@ -77,8 +77,10 @@ void tk_sp_lattice_sum(tk_sp_lattice *l, double alpha) {
             double x = term(l, l->arcs + l->order[k], alpha);
             if (x > most) most = x;
         }
-        for (size_t k = l->first[e]; k < l->first[e + 1]; k++)
-            sum += exp(term(l, l->arcs + l->order[k], alpha) - most);
+        for (size_t k = l->first[e]; k < l->first[e + 1]; k++) {
+            double x = term(l, l->arcs + l->order[k], alpha);
+            sum += x == most ? 1 : exp(x - most);
+        }
         l->sums[e] = l->first[e] < l->first[e + 1] ? most + log(sum) : -INFINITY;
     }
 }
@@ -122,17 +124,24 @@ static int before(const tk_sp_lattice *l, const tk_sp_search *s, uint32_t a, uin
     return i != j ? i < j : a > b;
 }
 
-static int push(const tk_sp_lattice *l, tk_sp_search *s, tk_sp_way way) {
+static int add_way(tk_sp_search *s, tk_sp_way way) {
     if (s->n_ways >= MOST_WAYS) return TK_TOO_LARGE;
-    if (tk_reserve(&s->ways, &s->ways_capacity, s->n_ways + 1, sizeof *s->ways) ||
-        tk_reserve(&s->heap, &s->heap_capacity, s->n_heap + 1, sizeof *s->heap))
-        return TK_NO_MEMORY;
-    uint32_t number = (uint32_t)s->n_ways++;
-    s->ways[number] = way;
+    if (tk_reserve(&s->ways, &s->ways_capacity, s->n_ways + 1, sizeof *s->ways)) return TK_NO_MEMORY;
+    s->ways[s->n_ways++] = way;
+    return TK_OK;
+}
+
+static int push_number(const tk_sp_lattice *l, tk_sp_search *s, uint32_t number) {
+    if (tk_reserve(&s->heap, &s->heap_capacity, s->n_heap + 1, sizeof *s->heap)) return TK_NO_MEMORY;
     size_t i = s->n_heap++;
     for (; i && before(l, s, number, s->heap[(i - 1) / 2]); i = (i - 1) / 2) s->heap[i] = s->heap[(i - 1) / 2];
     s->heap[i] = number;
     return TK_OK;
+}
+
+static int push(const tk_sp_lattice *l, tk_sp_search *s, tk_sp_way way) {
+    int status = add_way(s, way);
+    return status == TK_OK ? push_number(l, s, (uint32_t)(s->n_ways - 1)) : status;
 }
 
 static uint32_t pop(const tk_sp_lattice *l, tk_sp_search *s) {
@@ -174,26 +183,38 @@ static int grow_by_chance(const tk_sp_lattice *l, tk_sp_search *s, uint32_t numb
     return status;
 }
 
-static int grow(const tk_sp_lattice *l, tk_sp_search *s, uint32_t number, size_t e) {
+/* All that may stand before a way that begins at e. `*next` is the one that is looked at next, if it is one of these:
+   it never lies in the heap. */
+static int grow(const tk_sp_lattice *l, tk_sp_search *s, uint32_t number, size_t e, uint32_t *next) {
     const tk_sp_way way = s->ways[number];
+    uint32_t best = NO_WAY;
     int status = TK_OK;
     for (size_t k = l->first[e]; k < l->first[e + 1] && status == TK_OK; k++) {
         const tk_sp_arc *arc = l->arcs + l->order[k];
         float so_far = (float)way.so_far;
-        status = push(l, s, (tk_sp_way){l->order[k], number, arc->best + so_far, arc->score + so_far});
+        status = add_way(s, (tk_sp_way){l->order[k], number, arc->best + so_far, arc->score + so_far});
+        if (status != TK_OK) return status;
+        uint32_t made = (uint32_t)(s->n_ways - 1), other = made;
+        if (best == NO_WAY || before(l, s, made, best)) other = best, best = made;
+        if (other != NO_WAY) status = push_number(l, s, other);
     }
-    return status;
+    if (best == NO_WAY || status != TK_OK) return status;
+    if (s->n_heap && before(l, s, s->heap[0], best)) return push_number(l, s, best);
+    *next = best;
+    return TK_OK;
 }
 
 int tk_sp_lattice_search(const tk_sp_lattice *l, tk_sp_search *s, size_t n, double alpha, uint64_t *random) {
     s->n_ways = s->n_heap = s->n_found = 0;
     int status = push(l, s, (tk_sp_way){NO_WAY, NO_WAY, random ? gumbel(random) : 0, 0});
-    while (s->n_heap && s->n_found < n && status == TK_OK) {
+    uint32_t next = NO_WAY;
+    while ((s->n_heap || next != NO_WAY) && s->n_found < n && status == TK_OK) {
         tk_work++;
-        uint32_t number = pop(l, s), arc = s->ways[number].arc;
+        uint32_t number = next != NO_WAY ? next : pop(l, s), arc = s->ways[number].arc;
         size_t e = arc == NO_WAY ? l->n : l->arcs[arc].start;
+        next = NO_WAY;
         if (e) {
-            status = random ? grow_by_chance(l, s, number, e, alpha, random) : grow(l, s, number, e);
+            status = random ? grow_by_chance(l, s, number, e, alpha, random) : grow(l, s, number, e, &next);
             continue;
         }
         status = tk_reserve(&s->found, &s->found_capacity, s->n_found + 1, sizeof *s->found);
