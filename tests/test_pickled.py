@@ -55,9 +55,9 @@ def test_an_object_can_be_recalled_by_a_call() -> None:
 
 def test_published_encodings_are_pickled_by_name(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shared / "vocabs"
+    monkeypatch.setenv("TOKKIT_DATA_DIR", str(folder))
     of_path = tokkit.get_encoding("r50k_base", path=folder)
     assert pickle.loads(pickle.dumps(of_path)) is of_path
-    monkeypatch.setenv("TOKKIT_DATA_DIR", str(folder))
     enc = tiktoken.get_encoding("p50k_base")
     data = pickle.dumps(enc)
     assert len(data) < 150

@@ -163,7 +163,7 @@ class Assembler:
         padding: Padding | None = None,
     ) -> Encoding:
         """Return the encoding of a text, or of a pair."""
-        if pair is None:
+        if pair is None and (pretokenized or not isinstance(text, list)):
             given = list(ordered(text, "text", "words")) if pretokenized else text
             made = self._framed([given], special, add_special, truncation)[0]
             if made is not None:
@@ -241,7 +241,7 @@ class Assembler:
         if pretokenized:
             texts = [list(ordered(text, "text", "words")) for text in texts]
         framed: Sequence[Encoding | None] = [None] * len(texts)
-        if pairs is None:
+        if pairs is None and (pretokenized or not any(isinstance(text, list) for text in texts)):
             framed = self._framed(texts, special, add_special, truncation)
         options: dict[str, Any] = {"pretokenized": pretokenized, "add_special": add_special, "truncation": truncation}
         made = [
