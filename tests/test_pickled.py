@@ -53,11 +53,20 @@ def test_an_object_can_be_recalled_by_a_call() -> None:
     assert pickle.loads(pickle.dumps(tok)) == 7
 
 
+def test_a_path_that_was_given_later_is_pickled_too(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of an encoding that was first found by itself may not be found so where the pickle is loaded."""
+    monkeypatch.setenv("TOKKIT_DATA_DIR", str(shared / "vocabs"))
+    found = tokkit.get_encoding("r50k_base")
+    monkeypatch.delenv("TOKKIT_DATA_DIR")
+    assert tokkit.get_encoding("r50k_base", path=shared / "vocabs") is found
+    assert pickle.loads(pickle.dumps(found)) is found
+
+
 def test_published_encodings_are_pickled_by_name(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shared / "vocabs"
-    monkeypatch.setenv("TOKKIT_DATA_DIR", str(folder))
     of_path = tokkit.get_encoding("r50k_base", path=folder)
     assert pickle.loads(pickle.dumps(of_path)) is of_path
+    monkeypatch.setenv("TOKKIT_DATA_DIR", str(folder))
     enc = tiktoken.get_encoding("p50k_base")
     data = pickle.dumps(enc)
     assert len(data) < 150

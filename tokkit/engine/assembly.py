@@ -93,7 +93,7 @@ class Assembler:
 
     def _words(self, words: list[Text], special: Special) -> Encoding:
         style = ColumnStyle(self.names.table)
-        found = self.engine.columns_of_batch([words], special, style)[0] if words else None
+        found = self.engine.columns_of_batch([words], special, style, words=True)[0] if words else None
         if found is not None:
             return self.of_words(found, special, slice(None))
         return Encoding.merge([self._encoding(word, special, i) for i, word in enumerate(words)], growing_offsets=False)
@@ -163,24 +163,18 @@ class Assembler:
         padding: Padding | None = None,
     ) -> Encoding:
         """Return the encoding of a text, or of a pair."""
-        if pair is None and (pretokenized or not isinstance(text, list)):
-            given = list(ordered(text, "text", "words")) if pretokenized else text
-            made = self._framed([given], special, add_special, truncation)[0]
-            if made is not None:
-                return made if padding is None else pad([made], padding)[0]
-        first = self.one(text, special, pretokenized=pretokenized)
-        second = None if pair is None else self.one(pair, special, pretokenized=pretokenized)
-        made = self.processed(first, second, add_special, truncation)
-        return made if padding is None else pad([made], padding)[0]
+        pairs = None if pair is None else [pair]
+        options: dict[str, Any] = {"pretokenized": pretokenized, "add_special": add_special, "truncation": truncation}
+        return self.encodings([text], pairs, special, padding=padding, **options)[0]
 
     def _framed(
-        self, texts: list[Any], special: Special, add_special: bool, truncation: Truncation | None
+        self, texts: list[Any], special: Special, pretokenized: bool, add_special: bool, truncation: Truncation | None
     ) -> list[Encoding | None]:
         """Return the encodings of texts whose special tokens the core puts around them; None for those it cannot."""
         style = self.style(add_special)
         if style is None:
             return [None] * len(texts)
-        found = self.engine.columns_of_batch(texts, special, style)
+        found = self.engine.columns_of_batch(texts, special, style, words=pretokenized)
         return [None if one is None else self.framed(one, special, add_special, truncation) for one in found]
 
     def frame(self, add_special: bool) -> Frame | None:
@@ -241,13 +235,15 @@ class Assembler:
         if pretokenized:
             texts = [list(ordered(text, "text", "words")) for text in texts]
         framed: Sequence[Encoding | None] = [None] * len(texts)
-        if pairs is None and (pretokenized or not any(isinstance(text, list) for text in texts)):
-            framed = self._framed(texts, special, add_special, truncation)
-        options: dict[str, Any] = {"pretokenized": pretokenized, "add_special": add_special, "truncation": truncation}
-        made = [
-            self.encoding(text, None if pairs is None else pairs[i], special, **options) if one is None else one
-            for i, (text, one) in enumerate(zip(texts, framed, strict=True))
-        ]
+        if pairs is None:
+            framed = self._framed(texts, special, pretokenized, add_special, truncation)
+        made = []
+        for i, (text, one) in enumerate(zip(texts, framed, strict=True)):
+            if one is None:
+                first = self.one(text, special, pretokenized=pretokenized)
+                second = None if pairs is None else self.one(pairs[i], special, pretokenized=pretokenized)
+                one = self.processed(first, second, add_special, truncation)
+            made.append(one)
         return pad(made, padding) if padding is not None else made
 
     def padded(

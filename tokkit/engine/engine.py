@@ -350,20 +350,21 @@ class Engine:
         except OverflowError as error:
             raise self.unusable(error) from None
 
-    def columns_of_batch(self, texts: Sequence[Any], special: Special, style: ColumnStyle) -> list[TextColumns | None]:
+    def columns_of_batch(
+        self, texts: Sequence[Any], special: Special, style: ColumnStyle, *, words: bool = False
+    ) -> list[TextColumns | None]:
         """Return the columns of each text; None for those that the core does not encode.
 
-        A text may be a list of words, if all are; the tokens of each have spans of their own.
+        With `words` each text is a list of words; the tokens of each word have spans of their own.
         """
-        of_words = bool(texts) and isinstance(texts[0], list)
         if special == "raise":
-            for text in itertools.chain.from_iterable(texts) if of_words else texts:
+            for text in itertools.chain.from_iterable(texts) if words else texts:
                 self._tokens.refuse(self.added_in(text))
             special = "text"
         encoder, finder = self._way(special)
         if encoder is None or not self.columns_in_core:
             return [None] * len(texts)
-        make: Any = columns_of_words if of_words else columns_of_batch
+        make: Any = columns_of_words if words else columns_of_batch
         try:
             made: list[TextColumns | None] = make(texts, encoder, style, finder)
             return made

@@ -73,10 +73,13 @@ def get_encoding(name: str, *, path: str | os.PathLike[str] | None = None, downl
     status = place.stat()
     key = (name, os.path.abspath(place), status.st_mtime_ns, status.st_size, status.st_ino)
     with _lock:
-        if key not in _loaded:
-            _loaded[key] = _read(name, source, place)
-            _loaded[key].recalled_by(_recalled, name, None if path is None else os.path.abspath(place))
-        return _loaded[key]
+        made = _loaded.get(key)
+        if made is None:
+            made = _loaded[key] = _read(name, source, place)
+            made.recalled_by(_recalled, name, None)
+        if path is not None:  # also if an earlier call found the file by itself: it may no longer be found so
+            made.recalled_by(_recalled, name, os.path.abspath(place))
+        return made
 
 
 def _recalled(name: str, place: str | None) -> Tokenizer:

@@ -53,7 +53,7 @@ class Maker:
     def of(self, text: Any, pair: Any = None) -> Encoding:
         """Return the encoding of a text or a pair."""
         if self._style is not None and pair is None:
-            found = self._make.engine.columns_of_batch([text], "all", self._style)[0]
+            found = self._make.engine.columns_of_batch([text], "all", self._style, words=self._words)[0]
             if found is not None:
                 return Encoding.of_found(self, found)
         options: dict[str, Any] = {"add_special": self._add, "truncation": self._truncation}
@@ -67,7 +67,7 @@ class Maker:
         if self._style is None:
             options: dict[str, Any] = {"add_special": self._add, "truncation": self._truncation, "padding": None}
             return list(map(Encoding.of, self._make.encodings(texts, None, "all", pretokenized=self._words, **options)))
-        found = self._make.engine.columns_of_batch(texts, "all", self._style)
+        found = self._make.engine.columns_of_batch(texts, "all", self._style, words=self._words)
         make = Encoding.of_found
         return [self.of(text) if one is None else make(self, one) for text, one in zip(texts, found, strict=True)]
 
