@@ -58,10 +58,10 @@ def trained(
 @pytest.mark.parametrize("isa", isas())
 @pytest.mark.parametrize("options", KINDS)
 def test_several_threads_learn_about_what_one_does(isa: str, options: dict[str, Any]) -> None:
-    data = corpus(50_000, WORDS, 0)
+    data = corpus(150_000, WORDS, 0)
     one, two, four = (trained(isa, threads, 2, 0, data, **options)[0] for threads in (1, 2, 4))
     # Steps from 0 that do not see one another are many here: after 4 million words losses were equal to 0.5 %.
-    assert [two, four] == pytest.approx([one, one], rel=0.5)
+    assert [two, four] == pytest.approx([one, one], rel=0.4)
 
 
 @pytest.mark.parametrize("options", KINDS)
